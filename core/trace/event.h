@@ -127,6 +127,7 @@ struct StepStarted {
 struct StepEnded {
     std::int64_t computeNs = 0; // time in the forward pass
     std::int64_t waitNs = 0;    // time the engine waited for room in the event ring
+    std::uint64_t stateHash = 0; // the engine's own, after this step (state_hash.h); the folded state must equal it
     friend bool operator==(const StepEnded&, const StepEnded&) = default;
 };
 
