@@ -3,6 +3,7 @@
 // Any thread; a delivered event is immutable.
 //
 // An event outside a step belongs to the step about to start. The state at step k is the state after its StepEnded.
+// Which event may follow which, and what each does to the state: core/state/cache_state.h.
 #pragma once
 
 #include "core/base/ids.h"
