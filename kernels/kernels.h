@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // The compute interface: a table of functions that each backend (reference, cpu, ...) fills in.
 //
-// Promise. Each function works on the pointers and shapes it is given, allocates nothing, keeps no global state, does no
-// I/O, and returns the bytes it read and wrote (weights, activations, KV), so that achieved bandwidth is always known.
-// Exceptions: the create functions, which allocate and may throw std::bad_alloc.
+// Promise. Each function works on the pointers and shapes it is given, allocates nothing, keeps no global state, does
+// no I/O, and returns the bytes it read and wrote (weights, activations, KV), so that achieved bandwidth is always
+// known. Exceptions: the create functions, which allocate and may throw std::bad_alloc.
 //
 // Thread. One thread at a time per Stream. A Stream may spread the work over its own threads.
 //
-// Order of every sum (the same for every chunk, batch, block size, thread count and SIMD target; `reference` computes in
-// double and promises a tolerance instead):
+// Order of every sum (the same for every chunk, batch, block size, thread count and SIMD target; `reference` computes
+// in double and promises a tolerance instead):
 //   products   one lane = one output row, one accumulator, k ascending, never split over k.
 //              exact: w = fma(code, d, m), acc = fma(w, x, acc).
 //              fast: per 32 the exact integer sum S, then acc = fma(S, d*s, acc), acc = fma(m, s*sum(q), acc).
@@ -63,8 +63,8 @@ enum class RopePairs : std::uint8_t { Interleaved, Halves }; // (2i, 2i+1), or (
 // The rows of one forward pass and where their K and V live. Rows of one sequence stand together, positions ascending.
 struct AttentionBatch {
     std::uint32_t rows = 0;
-    const std::uint32_t* sequenceOf = nullptr;         // [rows]: index into blockTables
-    const std::uint32_t* positionOf = nullptr;         // [rows]: position in the sequence = slot
+    const std::uint32_t* sequenceOf = nullptr; // [rows]: index into blockTables
+    const std::uint32_t* positionOf = nullptr; // [rows]: position in the sequence = slot
     std::uint32_t sequences = 0;
     const std::uint32_t* const* blockTables = nullptr; // [sequences][logical block]: block index in the arena
 };
@@ -81,7 +81,8 @@ struct Kernels {
 
     std::unique_ptr<Stream> (*createStream)(unsigned threads) = nullptr;
 
-    // Re-orders a matrix of a model file. data: [rows, cols] in `format`, rows contiguous; cols a multiple of the group.
+    // Re-orders a matrix of a model file. data: [rows, cols] in `format`, rows contiguous; cols a multiple of the
+    // group.
     std::unique_ptr<PackedMatrix> (*createMatrix)(WeightFormat format, std::uint32_t rows, std::uint32_t cols,
                                                   const std::byte* data) = nullptr;
 

@@ -21,15 +21,24 @@ struct WeightFormatInfo {
 
 constexpr WeightFormatInfo infoOf(WeightFormat format) {
     switch (format) {
-    case WeightFormat::F32: return {"F32", 1, 4};
-    case WeightFormat::F16: return {"F16", 1, 2};
-    case WeightFormat::BF16: return {"BF16", 1, 2};
-    case WeightFormat::Q8_0: return {"Q8_0", 32, 34};
-    case WeightFormat::Q4_0: return {"Q4_0", 32, 18};
-    case WeightFormat::Q4_1: return {"Q4_1", 32, 20};
-    case WeightFormat::Q4_K: return {"Q4_K", 256, 144};
-    case WeightFormat::Q5_K: return {"Q5_K", 256, 176};
-    case WeightFormat::Q6_K: return {"Q6_K", 256, 210};
+    case WeightFormat::F32:
+        return {"F32", 1, 4};
+    case WeightFormat::F16:
+        return {"F16", 1, 2};
+    case WeightFormat::BF16:
+        return {"BF16", 1, 2};
+    case WeightFormat::Q8_0:
+        return {"Q8_0", 32, 34};
+    case WeightFormat::Q4_0:
+        return {"Q4_0", 32, 18};
+    case WeightFormat::Q4_1:
+        return {"Q4_1", 32, 20};
+    case WeightFormat::Q4_K:
+        return {"Q4_K", 256, 144};
+    case WeightFormat::Q5_K:
+        return {"Q5_K", 256, 176};
+    case WeightFormat::Q6_K:
+        return {"Q6_K", 256, 210};
     }
     return {"", 1, 0};
 }
@@ -37,8 +46,12 @@ constexpr WeightFormatInfo infoOf(WeightFormat format) {
 // How K or V is stored in a block.
 enum class StorageFormat : std::uint8_t { F32, F16 };
 
-constexpr std::string_view nameOf(StorageFormat format) { return format == StorageFormat::F32 ? "f32" : "f16"; }
-constexpr std::size_t elementBytes(StorageFormat format) { return format == StorageFormat::F32 ? 4 : 2; }
+constexpr std::string_view nameOf(StorageFormat format) {
+    return format == StorageFormat::F32 ? "f32" : "f16";
+}
+constexpr std::size_t elementBytes(StorageFormat format) {
+    return format == StorageFormat::F32 ? 4 : 2;
+}
 constexpr std::optional<StorageFormat> storageFormatNamed(std::string_view name) {
     for (StorageFormat f : {StorageFormat::F32, StorageFormat::F16})
         if (nameOf(f) == name)
