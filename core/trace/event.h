@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The engine's only output. An Event is a plain value that carries meaning and reasons, never colours or text for a view.
-// Any thread; a delivered event is immutable.
+// The engine's only output. An Event is a plain value that carries meaning and reasons, never colours or text for a
+// view. Any thread; a delivered event is immutable.
 //
 // An event outside a step belongs to the step about to start. The state at step k is the state after its StepEnded.
 // Which event may follow which, and what each does to the state: core/state/cache_state.h.
@@ -126,8 +126,8 @@ struct StepStarted {
 };
 
 struct StepEnded {
-    std::int64_t computeNs = 0; // time in the forward pass
-    std::int64_t waitNs = 0;    // time the engine waited for room in the event ring
+    std::int64_t computeNs = 0;  // time in the forward pass
+    std::int64_t waitNs = 0;     // time the engine waited for room in the event ring
     std::uint64_t stateHash = 0; // the engine's own, after this step (state_hash.h); the folded state must equal it
     friend bool operator==(const StepEnded&, const StepEnded&) = default;
 };
@@ -184,7 +184,15 @@ struct TokenSampled {
 };
 
 enum class KernelKind : std::uint8_t {
-    Embed = 1, RmsNorm = 2, Multiply = 3, Rope = 4, StoreKv = 5, Attend = 6, SiluMultiply = 7, Add = 8, Head = 9,
+    Embed = 1,
+    RmsNorm = 2,
+    Multiply = 3,
+    Rope = 4,
+    StoreKv = 5,
+    Attend = 6,
+    SiluMultiply = 7,
+    Add = 8,
+    Head = 9,
     Sample = 10
 };
 

@@ -14,7 +14,7 @@ namespace kvatlas::trace {
 
 struct StepRow {
     Step step = 0;
-    std::int64_t startNs = 0, endNs = 0;  // since RunStarted
+    std::int64_t startNs = 0, endNs = 0; // since RunStarted
     std::int64_t computeNs = 0, waitNs = 0;
     std::uint32_t prefillTokens = 0, decodeTokens = 0; // computed in this step
     std::uint32_t sequences = 0;                       // in this step's batch
