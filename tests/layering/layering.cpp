@@ -173,6 +173,17 @@ std::vector<Violation> checkNames(const Tree& tree) {
     return found;
 }
 
+std::vector<Violation> checkGuards(const Tree& tree) {
+    std::vector<Violation> found;
+    for (const auto& [path, text] : tree) {
+        if (!hasSuffix(path, {".h", ".cuh"}))
+            continue;
+        if (text.find("\n#pragma once\n") == std::string::npos && text.find("HWY_TARGET_TOGGLE") == std::string::npos)
+            found.push_back({path, 0, "has neither #pragma once nor Highway's per-target toggle"});
+    }
+    return found;
+}
+
 std::vector<Violation> checkLicences(const Tree& tree) {
     std::vector<Violation> found;
     for (const auto& [path, text] : tree) {

@@ -25,6 +25,9 @@ std::vector<Violation> checkIncludes(const Tree& tree);
 // Forbidden words in names, file names that are not snake_case, hosting folders that the project does not use.
 std::vector<Violation> checkNames(const Tree& tree);
 
+// Every header guards itself: #pragma once, or Highway's toggle where a file is read once per SIMD target.
+std::vector<Violation> checkGuards(const Tree& tree);
+
 // The SPDX line first in every source, script and build file.
 std::vector<Violation> checkLicences(const Tree& tree);
 

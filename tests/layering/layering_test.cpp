@@ -19,11 +19,12 @@ const Tree& repository() {
         for (auto entry = fs::recursive_directory_iterator(root); entry != fs::recursive_directory_iterator();
              ++entry) {
             const auto relative = entry->path().lexically_relative(root).generic_string();
-            if (entry->is_directory()) {
-                if (relative == "build" || relative == ".git")
-                    entry.disable_recursion_pending();
+            if (relative == "build" || relative == ".git") {
+                entry.disable_recursion_pending();
                 continue;
             }
+            if (!entry->is_regular_file())
+                continue;
             std::ifstream stream(entry->path(), std::ios::binary);
             files[relative] = std::string(std::istreambuf_iterator<char>(stream), {});
         }
@@ -45,6 +46,11 @@ TEST(Layering, everyIncludeFollowsTheTable) {
 
 TEST(Layering, everyNameSaysWhatItHolds) {
     const auto found = checkNames(repository());
+    EXPECT_TRUE(found.empty()) << describe(found);
+}
+
+TEST(Layering, everyHeaderGuardsItself) {
+    const auto found = checkGuards(repository());
     EXPECT_TRUE(found.empty()) << describe(found);
 }
 
@@ -129,6 +135,15 @@ TEST(LayeringRules, vagueNameAndOtherCaseAreReported) {
                        {"ui/memory_map.cpp", kSpdx},
                        {".github/workflows/ci.yml", ""}};
     EXPECT_EQ(checkNames(tree).size(), 4u) << describe(checkNames(tree));
+}
+
+TEST(LayeringRules, headerWithoutGuardIsReported) {
+    const Tree tree = {{"core/base/a.h", kSpdx + "#pragma once\n"},
+                       {"core/base/b.h", kSpdx + "#include <vector>\n"},
+                       {"kernels/cpu/c.h", kSpdx + "#if defined(HWY_TARGET_TOGGLE)\n"}};
+    const auto found = checkGuards(tree);
+    ASSERT_EQ(found.size(), 1u) << describe(found);
+    EXPECT_EQ(found[0].file, "core/base/b.h");
 }
 
 TEST(LayeringRules, missingLicenceLineIsReported) {
