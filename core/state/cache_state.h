@@ -92,8 +92,9 @@ public:
     std::vector<std::byte> encode() const;
     static Result<CacheState> decode(std::span<const std::byte> keyframe);
 
+    struct Impl; // cache_model.h
+
 private:
-    struct Impl;
     std::unique_ptr<Impl> m_impl;
 };
 

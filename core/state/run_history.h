@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Folds events into one row per step and one per request. The session recorder writes these rows, the command line
 // computes its report from them. One thread. Rows of steps are handed to the caller as they are completed and not kept.
+// Events of a request whose arrival was not seen (joined later) leave no row.
 #pragma once
 
 #include "core/state/cache_state.h"
@@ -21,7 +22,10 @@ public:
     void forgetFinished();
 
 private:
-    trace::StepRow m_step;
+    trace::RequestRow* find(RequestId id); // null: not seen
+    void applyToRequest(const trace::Event& event);
+
+    trace::StepRow m_step; // of the step that runs
     std::map<RequestId, trace::RequestRow> m_requests;
 };
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// An immutable picture of the cache after a step (or in the middle of the newest one). Cheap to take and to keep: blocks
-// come in chunks of 256 that are shared with the snapshots before as long as nothing in them changed. Any thread.
+// An immutable picture of the cache after a step (or in the middle of the newest one). Cheap to take and to keep:
+// blocks come in chunks of 256 that are shared with the snapshots before as long as nothing in them changed. Any
+// thread.
 #pragma once
 
 #include "core/trace/event.h"
@@ -21,11 +22,11 @@ struct BlockState {
     BlockKind kind = BlockKind::Free;
     std::uint32_t references = 0;
     std::uint32_t usedSlots = 0;
-    SequenceId owner;              // the sequence that allocated or reserved it; 0 when free
-    RequestId request;             // of that sequence
-    std::uint32_t logical = 0;     // its index in the owner's table
-    Step changedStep = 0;          // when it last became active, reserved, cached or free
-    Step writtenStep = 0;          // when a slot was last written
+    SequenceId owner;          // the sequence that allocated or reserved it; 0 when free
+    RequestId request;         // of that sequence
+    std::uint32_t logical = 0; // its index in the owner's table
+    Step changedStep = 0;      // when it last became active, reserved, cached or free
+    Step writtenStep = 0;      // when a slot was last written
     friend bool operator==(const BlockState&, const BlockState&) = default;
 };
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The sink between a source and whoever looks: folds events as they are delivered, hands out the newest snapshot on
-// demand. onEvents, onKeyframe and onEnd on the delivery thread; snapshot() and error() on any thread, never waiting for
-// more than one event batch.
+// demand. onEvents, onKeyframe and onEnd on the delivery thread; snapshot() and error() on any thread, never waiting
+// for more than one event batch. After an event that does not fit, nothing more is folded until the next keyframe.
 #pragma once
 
 #include "core/state/cache_state.h"
@@ -27,6 +27,7 @@ private:
     mutable CacheState m_state;
     mutable std::shared_ptr<const Snapshot> m_latest; // null when the state has changed since
     std::string m_error;
+    bool m_broken = false; // until the next keyframe
     bool m_ended = false;
 };
 
