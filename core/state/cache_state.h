@@ -4,47 +4,40 @@
 // is refused with a sentence and leaves the state as it was.
 //
 // What fits, event by event; everything else is refused.
-//   Order     RunStarted comes first and once. The step of a State event never goes back; inside a step (StepStarted up
-//             to its StepEnded) it is that step's; after StepEnded of k it is greater than k. Steps may be skipped.
-//             Sample events and EventsLost change nothing and are taken anywhere. Times are not looked at.
-//   RunStarted       pools[i].pool == i, at most 64 pools, at most kMaxBlocks blocks in all, blockTokens 1..65,536.
-//   CommandApplied   changes nothing; what it causes comes as events of its own.
-//   RequestArrived   a new id other than 0, tokens within the vocabulary -> Waiting. Ids need not arrive in order.
-//   RequestAdmitted  Waiting -> Running; sets cachedTokens (at most the prompt's).
-//   SequenceStarted  an id greater than every sequence's before; the request is known and has no sequence. Comes before
-//   or
-//                    after RequestAdmitted or RequestResumed of the same request, as the engine likes.
-//   RequestPreempted Running -> Preempted, preemptions + 1; tokens and output stay.
-//   RequestResumed   Preempted -> Running; the sequence that goes on with it is a new one.
-//   RequestFinished  removes the request, whatever its status. outputTokens is at most the tokens sampled.
-//   SequenceEnded    the table is empty (BlocksReleased came before, unless there was never a block); removes the
-//   sequence.
-//                    A sequence whose request was preempted or finished must have ended by the next StepStarted or
-//                    StepEnded: before or after the request's event, as the engine likes.
-//   StepStarted      each sequence at most once, its request Running; tokens >= 1; firstPosition == its slotsWritten;
-//   the
-//                    request knows the tokens (prompt and sampled) up to firstPosition + tokens.
-//   BlocksAllocated  a table is a run of active blocks, then a run of reserved ones. firstLogical == the number of
-//   active
-//                    blocks. Each block in turn: where the table has a reserved block at that index it is that one,
-//                    which turns active; else it is free and is appended. Active means one reference and no used slot.
-//                    All blocks of a table have the same blockTokens.
-//   BlocksReserved   firstLogical == table length; every block of the run is free and is appended, reserved,
-//   references 1. SlotsWritten     only inside a step; firstPosition == slotsWritten of the sequence; all slots lie in
-//   active blocks with
-//                    one reference. slotsWritten += count; usedSlots of each block touched = its slots up to the last
-//                    written.
-//   TokenSampled     only inside a step; the request's own sequence; position == number of the request's tokens.
-//   Appends the
-//                    token (end tokens too) and counts it as output.
-//   BlocksReleased   exactly the whole table, each block once, in the order in which they go onto the free list. The
-//   blocks
-//                    are free, the table is empty, slotsWritten is 0.
-//   StepEnded        of the running step; every sequence of the batch that is still there has slotsWritten ==
-//   firstPosition +
-//                    tokens; a stateHash other than 0 equals ours. Adds the batch to prefillTokens and decodeTokens.
+// - Order: RunStarted comes first and once. The step of a State event never goes back; inside a step (StepStarted up to
+//   its StepEnded) it is that step's; after StepEnded of k it is greater than k. Steps may be skipped. Sample events
+//   and EventsLost change nothing and are taken anywhere. Times are not looked at.
+// - RunStarted: pools[i].pool == i, at most 64 pools, at most kMaxBlocks blocks in all, blockTokens 1..65,536.
+// - CommandApplied changes nothing; what it causes comes as events of its own.
+// - RequestArrived: a new id other than 0, tokens within the vocabulary -> Waiting. Ids need not arrive in order.
+// - RequestAdmitted: Waiting -> Running; sets cachedTokens (at most the prompt's).
+// - SequenceStarted: an id greater than every sequence's before; the request is known and has no sequence. Comes before
+//   or after RequestAdmitted or RequestResumed of the same request, as the engine likes.
+// - RequestPreempted: Running -> Preempted, preemptions + 1; tokens and output stay.
+// - RequestResumed: Preempted -> Running; the sequence that goes on with it is a new one.
+// - RequestFinished removes the request, whatever its status. outputTokens is at most the tokens sampled.
+// - SequenceEnded: the table is empty (BlocksReleased came before, unless there was never a block); removes the
+//   sequence. One whose request was preempted or finished must have ended by the next StepStarted or StepEnded: before
+//   or after the request's event, as the engine likes.
+// - StepStarted: each sequence at most once, its request Running; tokens >= 1; firstPosition == its slotsWritten; the
+//   request knows the tokens (prompt and sampled) up to firstPosition + tokens.
+// - BlocksAllocated: a table is a run of active blocks, then a run of reserved ones. firstLogical == the number of
+//   active blocks. Each block in turn: where the table has a reserved block at that index it is that one, which turns
+//   active; else it is free and is appended. Active means one reference and no used slot. All blocks of a table have
+//   the same blockTokens.
+// - BlocksReserved: firstLogical == table length; every block of the run is free and is appended, reserved, with one
+//   reference and no used slot.
+// - SlotsWritten: only inside a step; of a Running request's tokens; firstPosition == slotsWritten of the sequence; all
+//   slots lie in active blocks with one reference. slotsWritten += count; usedSlots of each block touched = its slots
+//   up to the last written.
+// - TokenSampled: only inside a step; the request's own sequence; position == number of the request's tokens. Appends
+//   the token (end tokens too) and counts it as output.
+// - BlocksReleased: exactly the whole table, each block once, in the order in which they go onto the free list. The
+//   blocks are free, the table is empty, slotsWritten is 0.
+// - StepEnded: of the running step; every sequence of the batch that is still there has slotsWritten == firstPosition +
+//   tokens; a stateHash other than 0 equals ours. Adds the batch to prefillTokens and decodeTokens.
 // The state hash sums blockElement of every block that is not free, tableElement of every table entry (reserved ones
-// too), sequenceElement of every sequence and requestElement of every unfinished request (Waiting ones too).
+// too), sequenceElement of every sequence and requestElement of every unfinished request (waiting ones too).
 #pragma once
 
 #include "core/base/result.h"
