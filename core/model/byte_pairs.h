@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+// The merge table of a byte-level BPE and its application to one piece of text.
+// A symbol is a string of bytes that merges know: the 256 single bytes, and both sides and the result of every merge.
+// Threads: immutable after building, any thread (each with its own Scratch).
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+namespace kvatlas::model {
+
+class BytePairs {
+public:
+    using Symbol = std::uint32_t;
+
+    struct Scratch {
+        struct Part {
+            Symbol symbol;
+            std::uint32_t previous, next; // index of the neighbour, kNone at the ends
+            std::uint32_t rank;           // of the merge with `next`, kNone where there is none
+        };
+        std::vector<Part> parts;
+        std::vector<std::uint64_t> heap; // rank << 32 | index
+    };
+
+    BytePairs();
+    void reserve(std::size_t merges);
+    // Merges must be added in order of rank, both sides not empty; the first of two equal pairs counts.
+    void addMerge(std::string_view left, std::string_view right);
+
+    std::size_t symbols() const { return m_text.size(); }
+    std::string_view textOf(Symbol symbol) const { return m_text[symbol]; }
+
+    // The symbols that `piece` (not empty, below 2^32 bytes) ends as, appended to `out`.
+    void merge(std::string_view piece, Scratch& scratch, std::vector<Symbol>& out) const;
+
+private:
+    static constexpr std::uint32_t kNone = ~std::uint32_t{0};
+    struct Merge {
+        std::uint32_t rank;
+        Symbol result;
+    };
+    Symbol intern(std::string text);
+    const Merge* find(Symbol left, Symbol right) const;
+    std::uint32_t rankOf(Symbol left, Symbol right) const;
+    void mergeShort(Scratch& scratch) const;
+    void mergeLong(Scratch& scratch) const;
+    void apply(Scratch& scratch, std::uint32_t at) const;
+
+    std::vector<std::string> m_text;
+    std::unordered_map<std::string, Symbol> m_symbolOf;
+    std::unordered_map<std::uint64_t, Merge> m_merges; // left << 32 | right
+    std::uint32_t m_nextRank = 0;
+};
+
+} // namespace kvatlas::model
