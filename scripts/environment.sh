@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 # Read by the other scripts with `source`: where things are, and how a failure is told.
-# After it, the current folder is the root of the repository and $root names it.
+# After it, the current folder is the root of the repository ($root); $called_from is where the user was.
 
 set -euo pipefail
+called_from=$PWD
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 cd "$root"
 
