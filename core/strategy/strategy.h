@@ -80,8 +80,8 @@ Result<std::uint32_t> maxModelLenFor(const Strategy& strategy, std::uint32_t con
 kernels::KvLayout layoutFor(const Strategy& strategy, std::uint32_t layers, std::uint32_t kvHeads,
                             std::uint32_t headDim);
 
-// Blocks of the pool, 1 .. 2^26 - 1. freeDeviceBytes is asked for only by a share. Refused when the numbers do not fit,
-// OutOfMemory when the given memory holds no block.
+// Blocks of the pool, 1 .. 2^26 - 1. freeDeviceBytes: 0 when not known. Refused when the numbers do not fit,
+// OutOfMemory when the given memory holds no block or more is asked for than is free.
 Result<std::uint32_t> poolBlocksFor(const Strategy& strategy, const kernels::KvLayout& layout,
                                     std::uint32_t maxModelLenTokens, std::uint64_t freeDeviceBytes);
 

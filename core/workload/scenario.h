@@ -5,6 +5,8 @@
 
 #include "core/workload/request.h"
 
+#include <filesystem>
+
 namespace kvatlas::workload {
 
 enum class Arrival : std::uint8_t { Steps, Seconds };
@@ -23,6 +25,8 @@ struct Scenario {
 };
 
 Result<Scenario> parseScenario(std::string_view json, std::string_view what = "scenario");
+
+Result<Scenario> loadScenario(const std::filesystem::path& file);
 
 // Complete: every key written out. parseScenario(toJson(s)) == s.
 std::string toJson(const Scenario& scenario);
