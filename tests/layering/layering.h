@@ -25,7 +25,7 @@ std::vector<Violation> checkIncludes(const Tree& tree);
 // Forbidden words in names, file names that are not snake_case, hosting folders that the project does not use.
 std::vector<Violation> checkNames(const Tree& tree);
 
-// Every header guards itself: #pragma once, or Highway's toggle where a file is read once per SIMD target.
+// #pragma once in every header, except in name-inl.h, which is read once per SIMD target.
 std::vector<Violation> checkGuards(const Tree& tree);
 
 // The SPDX line first in every source, script and build file.

@@ -140,7 +140,7 @@ TEST(LayeringRules, vagueNameAndOtherCaseAreReported) {
 TEST(LayeringRules, headerWithoutGuardIsReported) {
     const Tree tree = {{"core/base/a.h", kSpdx + "#pragma once\n"},
                        {"core/base/b.h", kSpdx + "#include <vector>\n"},
-                       {"kernels/cpu/c.h", kSpdx + "#if defined(HWY_TARGET_TOGGLE)\n"}};
+                       {"kernels/cpu/c-inl.h", kSpdx + "namespace HWY_NAMESPACE {}\n"}};
     const auto found = checkGuards(tree);
     ASSERT_EQ(found.size(), 1u) << describe(found);
     EXPECT_EQ(found[0].file, "core/base/b.h");
