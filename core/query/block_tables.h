@@ -46,8 +46,7 @@ struct TableCell {
 std::vector<TableCell> tableCells(const state::Snapshot& snapshot, const TableRow& row, std::uint32_t firstLogical,
                                   std::uint32_t count);
 
-// Rows of rowPx each that touch the pixels [top, bottom).
-RowRange rowsIn(std::size_t rows, int rowPx, int top, int bottom);
+// Which rows are seen: rowsIn (memory_map.h).
 
 struct RulerTick {
     std::uint32_t logical = 0; // stands at the left edge of this block

@@ -29,6 +29,9 @@ struct RowRange {
     friend bool operator==(const RowRange&, const RowRange&) = default;
 };
 
+// Rows of rowPx each that touch the pixels [top, bottom).
+RowRange rowsIn(std::size_t rows, int rowPx, int top, int bottom);
+
 struct MapLayout {
     std::uint32_t blocks = 0;
     int cellPx = 0; // side of a cell
@@ -75,8 +78,8 @@ int hueOf(RequestId request); // (request - 1) mod 7; -1 for request 0
 std::vector<std::string> formatsOf(const state::Snapshot& snapshot);
 
 // Codes of the blocks [first, first + out.size()) of a pool; kFree beyond its end. Age and references: free, cached and
-// reserved blocks keep their state's code. Age = steps since a slot was written, log2, 4,095 steps and more =
-// brightest. References: one = darkest, 17 and more = brightest.
+// reserved blocks keep their state's code. Age = steps since a slot was written (before the first: since it was
+// allocated), log2, 4,095 steps and more = brightest. References: one = darkest, 17 and more = brightest.
 void blockCodes(const state::Snapshot& snapshot, std::size_t pool, ColourBy colourBy, std::uint32_t first,
                 std::span<std::uint8_t> out);
 
