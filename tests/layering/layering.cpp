@@ -81,7 +81,7 @@ std::string rowOf(const std::string& path) {
 }
 
 bool usesQt(std::string_view path) {
-    return inFolder(path, "ui") || (inFolder(path, "app") && !inFolder(path, "app/cli"));
+    return inFolder(path, "ui") || inFolder(path, "app/window");
 }
 
 bool isQtHeader(std::string_view header) {
@@ -123,7 +123,7 @@ std::string ruleOfQuoted(const Tree& tree, const std::string& path, const std::s
 
 std::string ruleOfLibrary(const std::string& path, const std::string& header) {
     if (isQtHeader(header) && !usesQt(path))
-        return "<" + header + ">: no Qt outside ui/ and the window of app/";
+        return "<" + header + ">: no Qt outside ui/ and app/window/";
     for (const auto& [prefix, owners] : libraryOwners()) {
         if (!startsWith(header, prefix))
             continue;
