@@ -22,7 +22,8 @@ BytePairs::BytePairs() {
 void BytePairs::reserve(std::size_t merges) {
     m_text.reserve(256 + merges);
     m_symbolOf.reserve(256 + merges);
-    m_merges.reserve(merges);
+    while (m_merges.size() < 2 * merges)
+        grow();
 }
 
 BytePairs::Symbol BytePairs::intern(std::string text) {
@@ -36,17 +37,36 @@ void BytePairs::addMerge(std::string_view left, std::string_view right) {
     const Symbol l = intern(std::string(left));
     const Symbol r = intern(std::string(right));
     const Symbol result = intern(std::string(left) + std::string(right));
-    m_merges.try_emplace(std::uint64_t{l} << 32 | r, Merge{m_nextRank++, result});
+    if (2 * (m_nextRank + std::size_t{1}) > m_merges.size())
+        grow();
+    const std::uint64_t pair = std::uint64_t{l} << 32 | r;
+    Merge& merge = m_merges[placeOf(pair)];
+    if (merge.rank == kNone)
+        merge = {pair, m_nextRank, result};
+    ++m_nextRank;
 }
 
-const BytePairs::Merge* BytePairs::find(Symbol left, Symbol right) const {
-    const auto found = m_merges.find(std::uint64_t{left} << 32 | right);
-    return found == m_merges.end() ? nullptr : &found->second;
+// Where the pair stands, or the free place where it would. Mixed by Fibonacci hashing (Knuth, TAOCP 3, 6.4).
+std::size_t BytePairs::placeOf(std::uint64_t pair) const {
+    const std::size_t mask = m_merges.size() - 1;
+    std::size_t place = static_cast<std::size_t>((pair ^ pair >> 29) * 0x9E3779B97F4A7C15u >> 32) & mask;
+    while (m_merges[place].rank != kNone && m_merges[place].pair != pair)
+        place = (place + 1) & mask;
+    return place;
 }
 
-std::uint32_t BytePairs::rankOf(Symbol left, Symbol right) const {
-    const Merge* merge = find(left, right);
-    return merge ? merge->rank : kNone;
+void BytePairs::grow() {
+    std::vector<Merge> old(2 * m_merges.size());
+    old.swap(m_merges);
+    for (const Merge& merge : old)
+        if (merge.rank != kNone)
+            m_merges[placeOf(merge.pair)] = merge;
+}
+
+void BytePairs::lookUp(Scratch::Part& part, Symbol right) const {
+    const Merge& merge = m_merges[placeOf(std::uint64_t{part.symbol} << 32 | right)];
+    part.rank = merge.rank;
+    part.joined = merge.result;
 }
 
 void BytePairs::merge(std::string_view piece, Scratch& scratch, std::vector<Symbol>& out) const {
@@ -54,10 +74,10 @@ void BytePairs::merge(std::string_view piece, Scratch& scratch, std::vector<Symb
     const auto count = static_cast<std::uint32_t>(piece.size());
     parts.resize(count);
     for (std::uint32_t i = 0; i < count; ++i) {
-        const Symbol symbol = static_cast<unsigned char>(piece[i]);
         const bool last = i + 1 == count;
-        parts[i] = {symbol, i == 0 ? kNone : i - 1, last ? kNone : i + 1,
-                    last ? kNone : rankOf(symbol, static_cast<unsigned char>(piece[i + 1]))};
+        parts[i] = {static_cast<unsigned char>(piece[i]), i == 0 ? kNone : i - 1, last ? kNone : i + 1, kNone, 0};
+        if (!last)
+            lookUp(parts[i], static_cast<unsigned char>(piece[i + 1]));
     }
     if (count <= kShortPiece)
         mergeShort(scratch);
@@ -72,14 +92,16 @@ void BytePairs::apply(Scratch& scratch, std::uint32_t at) const {
     auto& parts = scratch.parts;
     auto& part = parts[at];
     const auto gone = part.next;
-    part.symbol = find(part.symbol, parts[gone].symbol)->result;
+    part.symbol = part.joined;
     part.next = parts[gone].next;
     parts[gone].rank = kNone;
     if (part.next != kNone)
         parts[part.next].previous = at;
-    part.rank = part.next == kNone ? kNone : rankOf(part.symbol, parts[part.next].symbol);
+    part.rank = kNone;
+    if (part.next != kNone)
+        lookUp(part, parts[part.next].symbol);
     if (part.previous != kNone)
-        parts[part.previous].rank = rankOf(parts[part.previous].symbol, part.symbol);
+        lookUp(parts[part.previous], part.symbol);
 }
 
 void BytePairs::mergeShort(Scratch& scratch) const {

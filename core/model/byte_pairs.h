@@ -22,6 +22,7 @@ public:
             Symbol symbol;
             std::uint32_t previous, next; // index of the neighbour, kNone at the ends
             std::uint32_t rank;           // of the merge with `next`, kNone where there is none
+            Symbol joined;                // what that merge gives
         };
         std::vector<Part> parts;
         std::vector<std::uint64_t> heap; // rank << 32 | index
@@ -41,19 +42,22 @@ public:
 private:
     static constexpr std::uint32_t kNone = ~std::uint32_t{0};
     struct Merge {
-        std::uint32_t rank;
-        Symbol result;
+        std::uint64_t pair = ~std::uint64_t{0}; // left << 32 | right; all ones: a free place
+        std::uint32_t rank = kNone;
+        Symbol result = 0;
     };
     Symbol intern(std::string text);
-    const Merge* find(Symbol left, Symbol right) const;
-    std::uint32_t rankOf(Symbol left, Symbol right) const;
+    std::size_t placeOf(std::uint64_t pair) const;
+    void grow();
+    void lookUp(Scratch::Part& part, Symbol right) const;
     void mergeShort(Scratch& scratch) const;
     void mergeLong(Scratch& scratch) const;
     void apply(Scratch& scratch, std::uint32_t at) const;
 
     std::vector<std::string> m_text;
     std::unordered_map<std::string, Symbol> m_symbolOf;
-    std::unordered_map<std::uint64_t, Merge> m_merges; // left << 32 | right
+    // Open addressing with linear probing, at most half full: a lookup is one cache line.
+    std::vector<Merge> m_merges = std::vector<Merge>(64);
     std::uint32_t m_nextRank = 0;
 };
 

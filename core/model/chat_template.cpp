@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/model/chat_template.h"
 
+#include "core/model/chat_families.h"
+
 #include <algorithm>
 #include <array>
 #include <utility>
@@ -13,15 +15,42 @@ bool contains(std::string_view text, std::string_view part) {
     return text.find(part) != std::string_view::npos;
 }
 
-std::string_view trimmed(std::string_view text) {
-    constexpr std::string_view kSpace = " \t\n\v\f\r";
-    const auto begin = text.find_first_not_of(kSpace);
-    if (begin == std::string_view::npos)
-        return {};
-    return text.substr(begin, text.find_last_not_of(kSpace) - begin + 1);
+// The template with its string pieces joined ('a' + 'b' -> ab), \n as the character it stands for, and no blanks around
+// filters: one spelling for the many in which the same template is written.
+std::string normalised(std::string_view source) {
+    std::string out;
+    out.reserve(source.size());
+    const auto skipBlanks = [&](std::size_t at) {
+        while (at < source.size() && (source[at] == ' ' || source[at] == '\n'))
+            ++at;
+        return at;
+    };
+    const auto isQuote = [&](std::size_t at) {
+        return at < source.size() && (source[at] == '\'' || source[at] == '"');
+    };
+    for (std::size_t i = 0; i < source.size(); ++i) {
+        if (source.substr(i).starts_with("\\n")) {
+            out += '\n';
+            ++i;
+            continue;
+        }
+        const std::size_t next = isQuote(i) || source[i] == '|' ? skipBlanks(i + 1) : i;
+        if (isQuote(i) && next < source.size() && source[next] == '+' && isQuote(skipBlanks(next + 1))) {
+            i = skipBlanks(next + 1);
+            continue;
+        }
+        if (source[i] == '|' && source.substr(next).starts_with("trim")) {
+            out.erase(out.find_last_not_of(' ') + 1);
+            out += '|';
+            i = next - 1;
+            continue;
+        }
+        out += source[i];
+    }
+    return out;
 }
 
-// Every family whose marks occur; a template with the marks of two is not understood.
+// Every family whose marks occur; a template with the marks of two is not understood. `source` is normalised.
 ChatFamily familyOf(std::string_view source) {
     const std::array<std::pair<ChatFamily, bool>, 6> marks{{
         {ChatFamily::Chatml, contains(source, "<|im_start|>") && contains(source, "<|im_end|>")},
@@ -32,136 +61,57 @@ ChatFamily familyOf(std::string_view source) {
         {ChatFamily::Zephyr, contains(source, "<|user|>") && contains(source, "<|assistant|>")},
     }};
     ChatFamily family = ChatFamily::Unknown;
+    std::size_t families = 0;
     for (const auto& [candidate, matches] : marks)
-        if (matches)
-            family = family == ChatFamily::Unknown ? candidate : ChatFamily::None;
-    if (family == ChatFamily::None || !contains(source, "messages"))
-        return ChatFamily::Unknown;
-    // Relatives that write something else between the same marks: Phi 4, Llama 3.1 (a date in the system text), Phi 3,
-    // Mistral 7 and later.
+        if (matches) {
+            family = candidate;
+            ++families;
+        }
+    return families == 1 && contains(source, "messages") ? family : ChatFamily::Unknown;
+}
+
+bool hasTightMistralMarks(std::string_view source) {
+    return contains(source, "'[INST]'") || contains(source, "\"[INST]\"");
+}
+
+// A family's relatives put something else between the same marks; only what is rendered here passes.
+bool isWrittenAsRendered(ChatFamily family, std::string_view source) {
+    // Phi 4, Llama 3.1 (a date in the system text), Phi 3, Mistral 7 and later.
     for (const std::string_view foreign : {"<|im_sep|>", "Cutting Knowledge Date", "<|end|>", "[SYSTEM_PROMPT]"})
         if (contains(source, foreign))
-            return ChatFamily::Unknown;
-    return family;
+            return false;
+    switch (family) {
+    case ChatFamily::Chatml:
+        return contains(source, "<|im_end|>\n") && contains(source, "<|im_start|>assistant\n");
+    case ChatFamily::Llama3:
+        return contains(source, "<|end_header_id|>\n\n");
+    case ChatFamily::Gemma:
+        return (contains(source, "'model'") || contains(source, "\"model\"")) && contains(source, "<end_of_turn>\n") &&
+               !contains(source, "<end_of_turn><eos>");
+    case ChatFamily::Llama2:
+        return contains(source, "<<SYS>>\n") && contains(source, "\n<</SYS>>\n\n") && contains(source, "eos_token");
+    case ChatFamily::Mistral:
+        return contains(source, "'[INST] '") != hasTightMistralMarks(source) && contains(source, "eos_token") &&
+               !contains(source, "eos_token + ' '");
+    case ChatFamily::Zephyr:
+        return contains(source, "<|user|>\n") && contains(source, "eos_token");
+    case ChatFamily::Unknown:
+    case ChatFamily::None:
+        break;
+    }
+    return false;
 }
 
 // chatml templates spell the system text that they put in front as a literal: '<|im_start|>system\nTEXT<|im_end|>'.
 std::string literalSystemText(std::string_view source) {
-    constexpr std::string_view kBegin = "<|im_start|>system";
+    constexpr std::string_view kBegin = "<|im_start|>system\n";
     for (std::size_t at = source.find(kBegin); at != std::string_view::npos; at = source.find(kBegin, at + 1)) {
-        std::string_view rest = source.substr(at + kBegin.size());
-        if (rest.starts_with("\\n"))
-            rest.remove_prefix(2);
-        else if (rest.starts_with("\n"))
-            rest.remove_prefix(1);
-        else
-            continue;
-        const auto end = rest.find("<|im_end|>");
-        const std::string_view text = rest.substr(0, end);
-        if (end != std::string_view::npos && !text.empty() && text.find_first_of("'\"{}\\") == std::string_view::npos)
-            return std::string(text);
+        const std::string_view rest = source.substr(at + kBegin.size());
+        const auto end = rest.find_first_of("'\"{}<");
+        if (end != std::string_view::npos && end > 0 && rest.substr(end).starts_with("<|im_end|>"))
+            return std::string(rest.substr(0, end));
     }
     return "";
-}
-
-std::string renderChatml(std::span<const Message> messages, std::string_view defaultSystem, bool addGenerationPrompt) {
-    std::string out;
-    const auto turn = [&out](std::string_view role, std::string_view content) {
-        out.append("<|im_start|>").append(role).append("\n").append(content).append("<|im_end|>\n");
-    };
-    if (!messages.empty() && messages[0].role != Role::System && !defaultSystem.empty())
-        turn("system", defaultSystem);
-    for (const Message& message : messages)
-        turn(nameOf(message.role), message.content);
-    if (addGenerationPrompt)
-        out += "<|im_start|>assistant\n";
-    return out;
-}
-
-std::string renderLlama3(std::span<const Message> messages, bool addGenerationPrompt) {
-    std::string out;
-    const auto header = [&out](std::string_view role) {
-        out.append("<|start_header_id|>").append(role).append("<|end_header_id|>\n\n");
-    };
-    for (const Message& message : messages) {
-        header(nameOf(message.role));
-        out.append(trimmed(message.content)).append("<|eot_id|>");
-    }
-    if (addGenerationPrompt)
-        header("assistant");
-    return out;
-}
-
-// Gemma has no system turn: its text goes in front of the first user turn (Gemma 3).
-std::string renderGemma(std::span<const Message> messages, bool addGenerationPrompt) {
-    std::string out;
-    std::string_view system;
-    for (const Message& message : messages) {
-        if (message.role == Role::System) {
-            system = message.content;
-            continue;
-        }
-        out.append("<start_of_turn>").append(message.role == Role::Assistant ? "model" : "user").append("\n");
-        if (!system.empty())
-            out.append(std::exchange(system, {})).append("\n\n");
-        out.append(trimmed(message.content)).append("<end_of_turn>\n");
-    }
-    if (addGenerationPrompt)
-        out += "<start_of_turn>model\n";
-    return out;
-}
-
-std::string renderMistral(std::span<const Message> messages, bool spaced, std::string_view eos) {
-    std::string out;
-    std::string_view system;
-    for (const Message& message : messages) {
-        if (message.role == Role::System) {
-            system = message.content;
-            continue;
-        }
-        if (message.role == Role::Assistant) {
-            out.append(message.content).append(eos);
-            continue;
-        }
-        out += spaced ? "[INST] " : "[INST]";
-        if (!system.empty())
-            out.append(std::exchange(system, {})).append("\n\n");
-        out.append(message.content).append(spaced ? " [/INST]" : "[/INST]");
-    }
-    return out;
-}
-
-std::string renderLlama2(std::span<const Message> messages) {
-    std::string out;
-    std::string_view system;
-    bool hasSystem = false;
-    for (const Message& message : messages) {
-        if (message.role == Role::System) {
-            system = message.content;
-            hasSystem = true;
-            continue;
-        }
-        if (message.role == Role::Assistant) {
-            out.append(" ").append(trimmed(message.content)).append(" </s>");
-            continue;
-        }
-        out += out.empty() ? "[INST] " : "<s>[INST] ";
-        std::string content;
-        if (std::exchange(hasSystem, false))
-            content.append("<<SYS>>\n").append(system).append("\n<</SYS>>\n\n");
-        content += message.content;
-        out.append(trimmed(content)).append(" [/INST]");
-    }
-    return out;
-}
-
-std::string renderZephyr(std::span<const Message> messages, std::string_view eos, bool addGenerationPrompt) {
-    std::string out;
-    for (const Message& message : messages)
-        out.append("<|").append(nameOf(message.role)).append("|>\n").append(message.content).append(eos).append("\n");
-    if (addGenerationPrompt)
-        out += "<|assistant|>\n";
-    return out;
 }
 
 } // namespace
@@ -204,22 +154,23 @@ std::string_view nameOf(ChatFamily family) {
 
 ChatTemplate ChatTemplate::recognise(std::string_view source, std::string_view eos) {
     ChatTemplate out;
-    if (trimmed(source).empty())
+    if (trimmedText(source).empty())
         return out;
-    out.m_family = familyOf(source);
-    out.m_eos = eos;
-    out.m_refusesSystem = contains(source, "System role not supported") ||
-                          contains(source, "Only user and assistant roles are supported");
+    const std::string plain = normalised(source);
+    out.m_family = familyOf(plain);
+    if (!isWrittenAsRendered(out.m_family, plain))
+        out.m_family = ChatFamily::Unknown;
+    out.m_style.eos = eos;
+    out.m_style.trims = contains(plain, "|trim") || contains(plain, ".strip()");
+    out.m_style.spacedMarks = !hasTightMistralMarks(plain);
+    out.m_refusesSystem =
+        contains(plain, "System role not supported") || contains(plain, "Only user and assistant roles are supported");
     if (out.m_family == ChatFamily::Chatml) {
-        out.m_defaultSystem = literalSystemText(source);
-        out.m_refusesTool = contains(source, "tool"); // a template that knows tools lays their answers out by itself
-    }
-    if (out.m_family == ChatFamily::Mistral) {
-        const bool spaced = contains(source, "[INST] ");
-        const bool tight = contains(source, "\"[INST]\"") || contains(source, "'[INST]'");
-        out.m_spacedMarks = spaced;
-        if (spaced == tight)
-            out.m_family = ChatFamily::Unknown;
+        out.m_style.defaultSystem = literalSystemText(plain);
+        out.m_refusesTool = contains(plain, "tool"); // a template that knows tools lays their answers out by itself
+        const bool asksForSystem = contains(plain, "!= 'system'") || contains(plain, "!= \"system\"");
+        if (asksForSystem && out.m_style.defaultSystem.empty())
+            out.m_family = ChatFamily::Unknown; // it puts a text in front that is not spelled out
     }
     return out;
 }
@@ -279,24 +230,7 @@ Result<std::string> ChatTemplate::render(std::span<const Message> messages, bool
         return makeError(ErrorKind::Usage, "{}", describe());
     if (auto ok = checkOrder(messages); !ok)
         return tl::unexpected(ok.error());
-    switch (m_family) {
-    case ChatFamily::Chatml:
-        return renderChatml(messages, m_defaultSystem, addGenerationPrompt);
-    case ChatFamily::Llama3:
-        return renderLlama3(messages, addGenerationPrompt);
-    case ChatFamily::Gemma:
-        return renderGemma(messages, addGenerationPrompt);
-    case ChatFamily::Mistral:
-        return renderMistral(messages, m_spacedMarks, m_eos);
-    case ChatFamily::Llama2:
-        return renderLlama2(messages);
-    case ChatFamily::Zephyr:
-        return renderZephyr(messages, m_eos, addGenerationPrompt);
-    case ChatFamily::Unknown:
-    case ChatFamily::None:
-        break;
-    }
-    return makeError(ErrorKind::Usage, "{}", describe());
+    return renderChat(m_family, m_style, messages, addGenerationPrompt);
 }
 
 } // namespace kvatlas::model

@@ -33,6 +33,14 @@ enum class ChatFamily : std::uint8_t { Unknown, None, Chatml, Llama2, Llama3, Ge
 
 std::string_view nameOf(ChatFamily family);
 
+// Where templates of one family differ.
+struct ChatStyle {
+    std::string eos;           // written after an answer: llama 2, mistral, zephyr
+    std::string defaultSystem; // chatml: put in front where the messages begin with no system text
+    bool trims = false;        // white space around a content is taken off
+    bool spacedMarks = true;   // mistral: "[INST] x [/INST]", else "[INST]x[/INST]"
+};
+
 class ChatTemplate {
 public:
     ChatTemplate() = default; // ChatFamily::None
@@ -46,7 +54,7 @@ public:
     // One sentence that names the family, or says what to do where there is none.
     std::string describe() const;
     // The system text that the template puts in front where the messages have none; empty: it puts none.
-    std::string_view defaultSystem() const { return m_defaultSystem; }
+    std::string_view defaultSystem() const { return m_style.defaultSystem; }
 
     // BOS is never part of the text: Tokenizer::encodePrompt adds it where the model asks for one. Encode with
     // parseSpecial = true. Errors: Usage, where the family has no place for such messages, or there is no known
@@ -57,11 +65,9 @@ private:
     Result<void> checkOrder(std::span<const Message> messages) const;
 
     ChatFamily m_family = ChatFamily::None;
-    std::string m_defaultSystem;
-    std::string m_eos;
+    ChatStyle m_style;
     bool m_refusesSystem = false; // the template raises an exception for a system message
     bool m_refusesTool = true;    // there is no one way to lay out a tool's answer
-    bool m_spacedMarks = true;    // mistral: "[INST] x [/INST]", else "[INST]x[/INST]"
 };
 
 } // namespace kvatlas::model
