@@ -165,7 +165,7 @@ ByteTicks byteTicks(std::uint64_t maxBytes, int most) {
     while (unit < 4 && (maxBytes >> (10 * (unit + 1))) > 0)
         ++unit;
     std::uint64_t every = 1;
-    while (maxBytes / every + 1 > limit)
+    while (maxBytes / every >= limit)
         every *= 2;
     ByteTicks out;
     out.unit = kUnits[unit];
