@@ -60,6 +60,9 @@ expect "apt-get fails: says what is missing" grep -q 'apt-get install cmake' "$w
 install --print
 expect "the list names no package twice" [ -z "$(sort "$work/out" | uniq -d)" ]
 expect "the list is of package names" [ -z "$(grep -Ev '^[a-z0-9][a-z0-9+.-]+$' "$work/out")" ]
+install --all --print
+undocumented=$(while read -r package; do grep -q "\`$package\`" "$root/README.md" || echo "$package"; done <"$work/out")
+expect "README.md gives a reason for each package" [ -z "$undocumented" ]
 install --nonsense
 expect "unknown option: usage, status 2" [ "$status" -eq 2 ]
 
