@@ -117,33 +117,85 @@ void BytePairs::mergeShort(Scratch& scratch) const {
     }
 }
 
-// An entry is stale when its part has another rank by now; a part whose rank changed has an entry with the new rank.
-void BytePairs::mergeLong(Scratch& scratch) const {
-    auto& parts = scratch.parts;
-    auto& heap = scratch.heap;
-    heap.clear();
-    const auto entryOf = [&parts](std::uint32_t i) { return std::uint64_t{parts[i].rank} << 32 | i; };
-    for (std::uint32_t i = 0; i < parts.size(); ++i)
-        if (parts[i].rank != kNone)
-            heap.push_back(entryOf(i));
-    std::ranges::make_heap(heap, std::greater{});
-    const auto push = [&](std::uint32_t i) {
-        if (i == kNone || parts[i].rank == kNone)
-            return;
-        heap.push_back(entryOf(i));
-        std::ranges::push_heap(heap, std::greater{});
-    };
-    while (!heap.empty()) {
-        std::ranges::pop_heap(heap, std::greater{});
-        const auto at = static_cast<std::uint32_t>(heap.back());
-        const auto rank = static_cast<std::uint32_t>(heap.back() >> 32);
-        heap.pop_back();
-        if (parts[at].rank != rank)
-            continue;
-        apply(scratch, at);
-        push(at);
-        push(parts[at].previous);
+// The places that wait for their merge, handed out by (rank, index) ascending. Ranks are worked through upwards, each
+// as one sorted row; what turns up at or below the current rank goes through a heap. For a mebibyte of one character
+// this takes half the time of one heap for all.
+class BytePairs::ByRank {
+public:
+    ByRank(const BytePairs& pairs, Scratch& scratch)
+        : m_pairs(pairs)
+        , m_s(scratch) {
+        m_s.waiting.clear();
+        m_s.ranks.clear();
+        m_s.early.clear();
+        m_s.waitingOf.resize(pairs.m_nextRank, 0);
     }
+
+    void run() {
+        for (std::uint32_t i = 0; i < m_s.parts.size(); ++i)
+            wait(i);
+        while (!m_s.ranks.empty()) {
+            std::ranges::pop_heap(m_s.ranks, std::greater{});
+            m_current = m_s.ranks.back();
+            m_begun = true;
+            m_s.ranks.pop_back();
+            std::vector<std::uint32_t> row = std::move(m_s.waiting[m_s.waitingOf[m_current] - 1]);
+            m_s.waitingOf[m_current] = 0;
+            if (!std::ranges::is_sorted(row))
+                std::ranges::sort(row);
+            for (const std::uint32_t at : row) {
+                takeEarlyBelow(std::uint64_t{m_current} << 32 | at);
+                take(m_current, at);
+            }
+            takeEarlyBelow(~std::uint64_t{0});
+        }
+    }
+
+private:
+    void wait(std::uint32_t at) {
+        const std::uint32_t rank = at == kNone ? kNone : m_s.parts[at].rank;
+        if (rank == kNone)
+            return;
+        if (m_begun && rank <= m_current) {
+            m_s.early.push_back(std::uint64_t{rank} << 32 | at);
+            std::ranges::push_heap(m_s.early, std::greater{});
+            return;
+        }
+        if (m_s.waitingOf[rank] == 0) {
+            m_s.waiting.emplace_back();
+            m_s.waitingOf[rank] = static_cast<std::uint32_t>(m_s.waiting.size());
+            m_s.ranks.push_back(rank);
+            std::ranges::push_heap(m_s.ranks, std::greater{});
+        }
+        m_s.waiting[m_s.waitingOf[rank] - 1].push_back(at);
+    }
+
+    void takeEarlyBelow(std::uint64_t limit) {
+        while (!m_s.early.empty() && m_s.early.front() < limit) {
+            std::ranges::pop_heap(m_s.early, std::greater{});
+            const std::uint64_t entry = m_s.early.back();
+            m_s.early.pop_back();
+            take(static_cast<std::uint32_t>(entry >> 32), static_cast<std::uint32_t>(entry));
+        }
+    }
+
+    // A place whose rank has changed since is waiting again under its new one.
+    void take(std::uint32_t rank, std::uint32_t at) {
+        if (m_s.parts[at].rank != rank)
+            return;
+        m_pairs.apply(m_s, at);
+        wait(at);
+        wait(m_s.parts[at].previous);
+    }
+
+    const BytePairs& m_pairs;
+    Scratch& m_s;
+    std::uint32_t m_current = 0;
+    bool m_begun = false;
+};
+
+void BytePairs::mergeLong(Scratch& scratch) const {
+    ByRank(*this, scratch).run();
 }
 
 } // namespace kvatlas::model

@@ -25,7 +25,10 @@ public:
             Symbol joined;                // what that merge gives
         };
         std::vector<Part> parts;
-        std::vector<std::uint64_t> heap; // rank << 32 | index
+        // Places to merge, by rank; waiting[waitingOf[rank] - 1], and a min-heap of the ranks that have one.
+        std::vector<std::vector<std::uint32_t>> waiting;
+        std::vector<std::uint32_t> waitingOf, ranks;
+        std::vector<std::uint64_t> early; // min-heap of rank << 32 | index, ranks up to the one being worked on
     };
 
     BytePairs();
@@ -52,6 +55,7 @@ private:
     void lookUp(Scratch::Part& part, Symbol right) const;
     void mergeShort(Scratch& scratch) const;
     void mergeLong(Scratch& scratch) const;
+    class ByRank;
     void apply(Scratch& scratch, std::uint32_t at) const;
 
     std::vector<std::string> m_text;
