@@ -166,7 +166,8 @@ Json fieldsOf(const Event& event) {
 
 Json toJson(const Event& event) {
     Json json = {{"step", event.step}, {"ns", event.ns}, {"kind", trace::nameOf(event.kind())}};
-    for (auto& [name, value] : fieldsOf(event).items())
+    Json body = fieldsOf(event);
+    for (auto& [name, value] : body.items())
         json[name] = std::move(value);
     return json;
 }

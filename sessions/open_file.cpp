@@ -130,11 +130,15 @@ std::string immutableUri(const std::string& path) {
 }
 
 struct CopyFolder {
-    fs::path path;
+    explicit CopyFolder(fs::path folder)
+        : path(std::move(folder)) {}
+    CopyFolder(const CopyFolder&) = delete;
+    CopyFolder& operator=(const CopyFolder&) = delete;
     ~CopyFolder() {
         std::error_code ignored;
         fs::remove_all(path, ignored);
     }
+    fs::path path;
 };
 
 Result<std::shared_ptr<CopyFolder>> copyWithWal(const std::string& real) {
@@ -143,9 +147,12 @@ Result<std::shared_ptr<CopyFolder>> copyWithWal(const std::string& real) {
     if (failure || !::mkdtemp(folder.data()))
         return makeError(ErrorKind::Failed, "'{}' must be copied to a temporary folder to be read, and there is none.",
                          real);
-    auto copy = std::make_shared<CopyFolder>(CopyFolder{folder});
+    auto copy = std::make_shared<CopyFolder>(folder);
     for (const char* suffix : {"", "-wal"}) {
-        fs::copy_file(real + suffix, copy->path / (std::string("session") + suffix), failure);
+        const fs::path target = copy->path / (std::string("session") + suffix);
+        fs::copy_file(real + suffix, target, failure);
+        if (!failure) // SQLite writes to the -wal's index, and wants to be able to write to the -wal
+            fs::permissions(target, fs::perms::owner_read | fs::perms::owner_write, failure);
         if (failure)
             return makeError(ErrorKind::Failed,
                              "'{}' lies in a read-only folder with its -wal and could not be copied to '{}' ({}).",

@@ -64,6 +64,7 @@ public:
     std::span<const std::byte> blob(int column) const; // until the next step or reset
 
     Error error() const;
+    sqlite3_stmt* handle() const { return m_handle.get(); }
 
 private:
     struct Finalize {

@@ -32,6 +32,7 @@ void StateStore::onKeyframe(Step, std::span<const std::byte> keyframe) {
     m_state = std::move(*decoded);
     m_latest.reset();
     m_broken = false;
+    m_ended = false; // a seek back from the end
 }
 
 void StateStore::onEnd() {

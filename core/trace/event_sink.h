@@ -21,7 +21,7 @@ public:
     // is under way. `step` is the last step that the keyframe includes.
     virtual void onKeyframe(Step step, std::span<const std::byte> keyframe) = 0;
 
-    // The stream has ended; nothing follows.
+    // The stream has ended; nothing follows, unless a replay seeks back, which begins with onKeyframe.
     virtual void onEnd() {}
 };
 
