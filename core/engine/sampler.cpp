@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/engine/sampler.h"
 
-#include "kernels/rope_table.h"
-
 #include <algorithm>
 #include <bit>
 #include <cassert>
 #include <cmath>
 #include <functional>
+#include <limits>
 
 namespace kvatlas::engine {
 
@@ -28,11 +27,11 @@ float logitOf(std::uint64_t candidate) {
     return std::bit_cast<float>((ordered & 0x8000'0000u) ? ordered & 0x7FFF'FFFFu : ~ordered);
 }
 
-// e^x for x <= 0, relative error below 2e-7; below -87 it is 0. Degree 6 around the nearest multiple of ln 2; no
-// branch, so that the compiler makes vectors of it.
+// e^x for x <= 0, relative error below 2e-7; 0 below -87 and for what is not a number. Degree 6 around the nearest
+// multiple of ln 2; no branch, so that the compiler makes vectors of it.
 float expOfNegative(float x) {
     constexpr float kRound = 12'582'912.0F; // 1.5 * 2^23: adding it rounds to the nearest integer
-    const float clamped = x < -87.0F ? -87.0F : x;
+    const float clamped = x > -87.0F ? x : -87.0F;
     const float n = (clamped * 1.44269504F + kRound) - kRound;
     const float r = (clamped - n * 0.693359375F) + n * 2.12194440e-4F;
     float p = 1.0F / 720.0F;
@@ -43,7 +42,7 @@ float expOfNegative(float x) {
     p = p * r + 1.0F;
     p = p * r + 1.0F;
     const float scale = std::bit_cast<float>((static_cast<std::int32_t>(n) + 127) << 23);
-    return x < -87.0F ? 0.0F : p * scale;
+    return x > -87.0F ? p * scale : 0.0F;
 }
 
 // Sum of e^((logit - maximum) * inverseTemperature) over the vocabulary: token i in lane i mod 16, lanes in order.
@@ -138,19 +137,18 @@ Sampled Sampler::sample(std::span<const float> logits, const Sampling& sampling,
     return sampled;
 }
 
-// m_candidates are in order. e^(logit - maximum) underflows to 0 far from the maximum.
+// m_candidates are in order.
 TokenId Sampler::draw(const Sampling& sampling, RequestId request, Position position) {
-    const double maximum = static_cast<double>(logitOf(m_candidates.front()));
-    const auto weight = [&](std::size_t i, double temperature) {
-        const double x = (static_cast<double>(logitOf(m_candidates[i])) - maximum) / temperature;
-        return x > -700.0 ? kernels::portableExp(x) : 0.0; // false for what is not a number
+    const float maximum = logitOf(m_candidates.front());
+    const auto weight = [&](std::size_t i, float inverseTemperature) {
+        return static_cast<double>(expOfNegative((logitOf(m_candidates[i]) - maximum) * inverseTemperature));
     };
     std::size_t count = m_candidates.size();
     if (sampling.topP < 1 || sampling.minP > 0) {
         m_weights.resize(count);
         double total = 0;
         for (std::size_t i = 0; i < count; ++i)
-            total += m_weights[i] = weight(i, 1.0);
+            total += m_weights[i] = weight(i, 1.0F);
         if (sampling.topP < 1) {
             double reached = 0;
             std::size_t kept = 0;
@@ -161,10 +159,11 @@ TokenId Sampler::draw(const Sampling& sampling, RequestId request, Position posi
         while (count > 1 && m_weights[count - 1] < sampling.minP * m_weights[0])
             --count;
     }
+    const auto inverseTemperature = static_cast<float>(1.0 / sampling.temperature);
     m_weights.resize(count);
     double total = 0;
     for (std::size_t i = 0; i < count; ++i)
-        total += m_weights[i] = weight(i, sampling.temperature);
+        total += m_weights[i] = weight(i, inverseTemperature);
     const double wanted = uniform(sampling.seed, request, position) * total;
     double reached = 0;
     for (std::size_t i = 0; i < count; ++i) {
@@ -176,7 +175,8 @@ TokenId Sampler::draw(const Sampling& sampling, RequestId request, Position posi
 }
 
 // Radix sort, three passes of 11 bits over the logit; stable, and the candidates stand by id, so that equal logits stay
-// in that order. 0.4 ms for a vocabulary of 49,152 where std::sort takes 3 ms.
+// in that order. A whole draw takes 0.8 ms for a vocabulary of 49,152; std::sort alone takes 2.1 ms (AMD EPYC, g++
+// 12).
 void Sampler::sortByLogit() {
     constexpr unsigned kBits = 11, kBuckets = 1u << kBits;
     m_scratch.resize(m_candidates.size());

@@ -3,6 +3,7 @@
 #include "kernels/cpu/cpu.h"
 #include "tests/engine/oracle_cases.h"
 
+#include <numeric>
 #include <thread>
 
 namespace kvatlas::engine {

@@ -53,6 +53,8 @@ TEST(samplerTest, aLogitThatIsNoNumberIsTheSmallest) {
     const float nan = std::numeric_limits<float>::quiet_NaN();
     EXPECT_EQ(sampleOne({nan, -1e30F, nan}, {}), 1);
     EXPECT_EQ(sampleOne({nan, -5, nan}, {.temperature = 1}), 1);
+    EXPECT_EQ(sampleOne({nan, nan}, {.temperature = 1, .topP = 0.5}), 0);
+    EXPECT_EQ(sampleOne({1, 2}, {.temperature = 1e-300}), 1);
     const float inf = std::numeric_limits<float>::infinity();
     EXPECT_EQ(sampleOne({1, inf, 2}, {.temperature = 1}), 1);
     EXPECT_EQ(sampleOne({-inf, -inf}, {.temperature = 1}), 0);
