@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "app/window/program_launcher.h"
+
+#include "app/machine.h"
+#include "app/model_finder.h"
+#include "app/resource_path.h"
+#include "app/run_composition.h"
+#include "core/base/small_file.h"
+#include "core/strategy/presets.h"
+#include "core/workload/scenario.h"
+
+#include <algorithm>
+
+namespace kvatlas::app {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::size_t kMaxScenarioBytes = std::size_t{16} << 20;
+
+std::vector<fs::path> filesIn(const fs::path& folder, const char* suffix) {
+    std::vector<fs::path> files;
+    std::error_code error;
+    for (const fs::directory_entry& entry : fs::directory_iterator(folder, error))
+        if (entry.path().extension() == suffix)
+            files.push_back(entry.path());
+    std::sort(files.begin(), files.end());
+    return files;
+}
+
+std::vector<ui::FileChoice> strategiesOf(const fs::path& resources) {
+    std::vector<ui::FileChoice> out;
+    const auto presets = strategy::loadPresets(resources / "strategies");
+    if (!presets)
+        return {{"paged-f16", "Paged f16", "", "{}"}};
+    for (const strategy::Preset& preset : *presets)
+        out.push_back({preset.id, preset.strategy.name.empty() ? preset.id : preset.strategy.name,
+                       strategy::describe(preset.strategy), strategy::toJson(preset.strategy)});
+    // The plain paged cache first: it is what most runs start from.
+    std::stable_partition(out.begin(), out.end(),
+                          [](const ui::FileChoice& choice) { return choice.id == "paged-f16"; });
+    return out;
+}
+
+std::vector<ui::FileChoice> scenariosOf(const fs::path& resources) {
+    std::vector<ui::FileChoice> out;
+    for (const fs::path& file : filesIn(resources / "scenarios", ".json")) {
+        const auto text = readSmallFile(file, kMaxScenarioBytes);
+        const auto scenario = text ? workload::parseScenario(*text, file.filename().string())
+                                   : Result<workload::Scenario>(tl::unexpected(text.error()));
+        if (scenario)
+            out.push_back({file.stem().string(), scenario->name.empty() ? file.stem().string() : scenario->name,
+                           scenario->description, *text});
+    }
+    return out;
+}
+
+} // namespace
+
+ui::Choices ProgramLauncher::choices() {
+    ui::Choices choices;
+    const Machine machine = readMachine();
+    choices.processors = std::max(1u, machine.cores);
+    choices.defaultThreads = defaultThreads(machine, true);
+    fs::path standard;
+    if (const auto chosen = chooseModel({}))
+        standard = *chosen;
+    for (const FoundModel& model : findModels().models)
+        choices.models.push_back(
+            {model.name.empty() ? model.file.stem().string() : model.name, model.file, model.fileBytes});
+    std::error_code error;
+    std::stable_partition(choices.models.begin(), choices.models.end(), [&](const ui::ModelChoice& model) {
+        return !standard.empty() && fs::equivalent(model.file, standard, error);
+    });
+    if (choices.models.empty())
+        choices.modelHelp = "No model was found in the usual places; choose a .gguf file, or let scripts/run fetch the "
+                            "default one.";
+    const auto resources = resourceFolder();
+    if (!resources) {
+        choices.strategies.push_back({"paged-f16", "Paged f16", "", "{}"});
+        return choices;
+    }
+    choices.strategies = strategiesOf(*resources);
+    choices.scenarios = scenariosOf(*resources);
+    for (const fs::path& folder : {*resources / "samples", resources->parent_path() / "sessions" / "samples"})
+        for (const fs::path& file : filesIn(folder, ".kvatlas")) {
+            std::string name = file.stem().string();
+            std::replace(name.begin(), name.end(), '-', ' ');
+            choices.samples.push_back({file.stem().string(), name, "", file.string()});
+        }
+    return choices;
+}
+
+Result<ui::OpenedRun> ProgramLauncher::launch(const ui::RunOrder& order) {
+    LiveRunOptions options;
+    if (!order.scenarioJson.empty()) {
+        auto scenario = workload::parseScenario(order.scenarioJson, "the scenario");
+        if (!scenario)
+            return tl::unexpected(scenario.error());
+        options.scenario = std::move(*scenario);
+    } else {
+        options.scenario.name = "Own prompts";
+    }
+    auto strategy = strategy::parse(order.strategyJson, "the strategy");
+    if (!strategy)
+        return tl::unexpected(strategy.error());
+    options.strategy = std::move(*strategy);
+    const auto arithmetic = arithmeticNamed(order.arithmetic);
+    if (!arithmetic)
+        return tl::unexpected(arithmetic.error());
+    options.arithmetic = *arithmetic;
+    options.threads = order.threads;
+    options.paused = order.paused;
+    if (order.record)
+        options.record = order.recording.empty() ? newSessionFile(options.scenario.name) : order.recording;
+    if (!m_weights || m_model != order.model) {
+        m_weights.reset(); // before the next: two models may not fit
+        const auto backend = backendNamed("auto");
+        if (!backend)
+            return tl::unexpected(backend.error());
+        auto weights = loadWeights(order.model, **backend);
+        if (!weights)
+            return tl::unexpected(weights.error());
+        m_weights = std::move(*weights);
+        m_model = order.model;
+    }
+    auto source = openLiveRun(m_weights, std::move(options));
+    if (!source)
+        return tl::unexpected(source.error());
+    ui::OpenedRun run;
+    run.source = std::move(*source);
+    run.modelName = order.model.stem().string();
+    run.paused = order.paused;
+    return run;
+}
+
+Result<ui::OpenedRun> ProgramLauncher::openSession(const std::filesystem::path& file) {
+    auto source = openReplay(file, true);
+    if (!source)
+        return tl::unexpected(source.error());
+    ui::OpenedRun run;
+    run.source = std::move(*source);
+    run.paused = true;
+    return run;
+}
+
+std::string ProgramLauncher::suggestedRecording() {
+    return newSessionFile("run").string();
+}
+
+} // namespace kvatlas::app

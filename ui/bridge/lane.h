@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+// One lane: one source, one StateStore, what the views show of it. Everything public is GUI thread and returns at once;
+// the source's answers arrive on its threads, are folded there and posted here. The destructor stops the source.
+// Errors: a refused event, a question that failed, a recording that stopped: problemFound, one sentence each, once.
+#pragma once
+
+#include "core/source/event_source.h"
+#include "core/state/snapshot.h"
+#include "core/state/state_store.h"
+#include "ui/run_launcher.h"
+
+#include <QElapsedTimer>
+#include <QHash>
+#include <QObject>
+#include <QString>
+
+#include <memory>
+#include <optional>
+
+namespace kvatlas::ui {
+
+using SnapshotPtr = std::shared_ptr<const state::Snapshot>;
+using HistoryPtr = std::shared_ptr<const source::HistoryAnswer>;
+
+class Lane : public QObject {
+    Q_OBJECT
+public:
+    Lane(QChar letter, OpenedRun run, QObject* parent = nullptr);
+    ~Lane() override;
+
+    Result<void> start();
+    void stop(); // returns after the last delivery
+
+    QChar letter() const { return m_letter; }
+    const source::SourceInfo& info() const { return m_info; }
+    const source::Capabilities& capabilities() const { return m_info.capabilities; }
+    QString modelName() const;
+
+    SnapshotPtr shown() const { return m_shown; }    // at the cursor; never null
+    SnapshotPtr latest() const { return m_latest; }  // newest delivered; never null
+    HistoryPtr history() const { return m_history; } // never null
+    Step lastStep() const;                           // newest step that can be shown
+    bool ended() const { return m_latest->ended; }
+    bool playing() const { return m_playing; }
+
+    // Cursor. Following shows the newest; elsewhere a source that seeks is told to, one that is live is asked.
+    void follow();
+    void showStep(Step step);
+
+    void setPlaying(bool on);
+    void stepForward(std::uint32_t steps);
+    void setSpeed(double stepsPerSecond);
+    void send(source::Command command);
+
+    std::string piece(TokenId token) const { return m_run.source->piece(token); }
+    // Text of a request, up to the shown step while it is alive; asked for when it is unknown (requestTextChanged).
+    struct Text {
+        std::vector<TokenId> promptTokens, outputTokens;
+    };
+    Text requestText(RequestId request);
+
+    void poll(); // 60 Hz: takes a new snapshot when there is one; 5 Hz: asks for the history
+
+signals:
+    void shownChanged();
+    void historyChanged();
+    void requestTextChanged();
+    void playingChanged();
+    void infoChanged();
+    void problemFound(const QString& sentence);
+
+private:
+    void askHistory();
+    void takeHistory(std::uint64_t tag, std::variant<Error, source::HistoryAnswer> body);
+    void askState(Step step);
+    void takeState(std::uint64_t tag, std::variant<Error, SnapshotPtr> body);
+    void askText(RequestId request);
+    void report(const QString& sentence);
+    template <class F> void post(F work);
+
+    QChar m_letter;
+    OpenedRun m_run;
+    state::StateStore m_store;
+    source::SourceInfo m_info;
+    SnapshotPtr m_latest, m_shown;
+    HistoryPtr m_history;
+    std::optional<Step> m_pinned; // looking back: the step that was asked for
+    bool m_playing = false, m_started = false, m_stopped = false;
+    std::uint64_t m_tag = 0, m_historyTag = 0, m_stateTag = 0;
+    bool m_historyAsked = false;
+    std::pair<Step, bool> m_historyOf{0, false}; // the latest (step, ended) that the history was asked after
+    bool m_historyFresh = false;
+    QElapsedTimer m_sinceHistory, m_sinceInfo;
+    QHash<quint64, source::RequestTextAnswer> m_texts; // of requests that have left the state
+    QHash<quint64, qint64> m_textsAsked;
+    QString m_lastProblem;
+};
+
+} // namespace kvatlas::ui

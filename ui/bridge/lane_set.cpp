@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ui/bridge/lane_set.h"
+
+#include <algorithm>
+
+namespace kvatlas::ui {
+
+namespace {
+constexpr int kPollIntervalMs = 16;
+}
+
+LaneSet::LaneSet(LinkedState& linked, QObject* parent)
+    : QObject(parent)
+    , m_linked(linked) {
+    m_timer.setInterval(kPollIntervalMs);
+    m_timer.setTimerType(Qt::PreciseTimer);
+    connect(&m_timer, &QTimer::timeout, this, &LaneSet::poll);
+    connect(&m_linked, &LinkedState::cursorMoved, this, &LaneSet::showCursor);
+    connect(&m_linked, &LinkedState::followingChanged, this, [this](bool on) {
+        if (!on)
+            return;
+        for (auto& lane : m_lanes)
+            lane->follow();
+        trackShown();
+    });
+}
+
+LaneSet::~LaneSet() {
+    for (auto& lane : m_lanes)
+        lane->stop();
+}
+
+Result<void> LaneSet::replaceAll(OpenedRun run) {
+    closeAll();
+    const QChar letter = QLatin1Char(static_cast<char>('A' + m_lanes.size()));
+    auto lane = std::make_unique<Lane>(letter, std::move(run));
+    connect(lane.get(), &Lane::shownChanged, this, &LaneSet::trackShown);
+    connect(lane.get(), &Lane::historyChanged, this, &LaneSet::historyChanged);
+    connect(lane.get(), &Lane::requestTextChanged, this, &LaneSet::requestTextChanged);
+    connect(lane.get(), &Lane::playingChanged, this, &LaneSet::playingChanged);
+    connect(lane.get(), &Lane::infoChanged, this, &LaneSet::infoChanged);
+    connect(lane.get(), &Lane::problemFound, this, &LaneSet::problemFound);
+    m_linked.clearSelection();
+    m_linked.hover({});
+    m_linked.setFollowing(true);
+    m_linked.followTo(0);
+    if (auto started = lane->start(); !started) {
+        emit lanesChanged();
+        return started;
+    }
+    m_lanes.push_back(std::move(lane));
+    m_lanes.back()->setSpeed(m_stepsPerSecond);
+    m_timer.start();
+    emit lanesChanged();
+    return {};
+}
+
+void LaneSet::closeAll() {
+    m_timer.stop();
+    if (m_lanes.empty())
+        return;
+    for (auto& lane : m_lanes)
+        lane->stop();
+    m_lanes.clear();
+    emit lanesChanged();
+}
+
+Step LaneSet::lastStep() const {
+    Step last = 0;
+    for (const auto& lane : m_lanes)
+        last = std::max(last, lane->lastStep());
+    return last;
+}
+
+bool LaneSet::playing() const {
+    return std::any_of(m_lanes.begin(), m_lanes.end(), [](const auto& lane) { return lane->playing(); });
+}
+
+void LaneSet::setPlaying(bool on) {
+    for (auto& lane : m_lanes)
+        lane->setPlaying(on);
+    if (on)
+        m_linked.setFollowing(true);
+}
+
+void LaneSet::stepBy(int steps) {
+    const bool atNewest =
+        std::all_of(m_lanes.begin(), m_lanes.end(), [](const auto& lane) { return lane->shown() == lane->latest(); });
+    if (steps > 0 && atNewest) {
+        m_linked.setFollowing(true);
+        for (auto& lane : m_lanes)
+            lane->stepForward(static_cast<std::uint32_t>(steps));
+        return;
+    }
+    const std::int64_t target = std::int64_t{m_linked.cursor()} + steps;
+    goTo(static_cast<Step>(std::clamp<std::int64_t>(target, 0, lastStep())));
+}
+
+void LaneSet::goTo(Step step) {
+    for (auto& lane : m_lanes)
+        if (lane->capabilities().seek)
+            lane->setPlaying(false);
+    m_linked.scrubTo(std::min(step, lastStep()));
+}
+
+void LaneSet::setFollowing(bool on) {
+    m_linked.setFollowing(on);
+}
+
+void LaneSet::setSpeed(double stepsPerSecond) {
+    m_stepsPerSecond = stepsPerSecond;
+    for (auto& lane : m_lanes)
+        lane->setSpeed(stepsPerSecond);
+}
+
+void LaneSet::poll() {
+    for (auto& lane : m_lanes)
+        lane->poll();
+}
+
+void LaneSet::showCursor(Step step, bool byUser) {
+    if (!byUser)
+        return;
+    for (auto& lane : m_lanes)
+        lane->showStep(step);
+}
+
+void LaneSet::trackShown() {
+    if (m_linked.following() && !m_lanes.empty())
+        m_linked.followTo(m_lanes.front()->shown()->step);
+    emit shownChanged();
+}
+
+} // namespace kvatlas::ui

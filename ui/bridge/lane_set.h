@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+// The lanes of the window (one today; nothing assumes one), polled at 60 Hz, and the rules that tie them to the shared
+// cursor. GUI thread; owned by the main window.
+#pragma once
+
+#include "ui/bridge/lane.h"
+#include "ui/bridge/linked_state.h"
+
+#include <QTimer>
+
+#include <memory>
+#include <vector>
+
+namespace kvatlas::ui {
+
+class LaneSet : public QObject {
+    Q_OBJECT
+public:
+    static constexpr std::size_t kMaxLanes = 4;
+
+    explicit LaneSet(LinkedState& linked, QObject* parent = nullptr);
+    ~LaneSet() override;
+
+    std::size_t size() const { return m_lanes.size(); }
+    bool empty() const { return m_lanes.empty(); }
+    Lane* lane(std::size_t index) const { return index < m_lanes.size() ? m_lanes[index].get() : nullptr; }
+
+    // Closes what is open and shows this run alone; the lane is started.
+    Result<void> replaceAll(OpenedRun run);
+    void closeAll(); // stops every source
+
+    Step lastStep() const;
+    bool playing() const;
+    void setPlaying(bool on);
+    void stepBy(int steps); // forward or back from the cursor
+    void goTo(Step step);
+    void setFollowing(bool on);
+    void setSpeed(double stepsPerSecond);
+    double speed() const { return m_stepsPerSecond; }
+    void poll(); // the timer calls it; tests too
+
+signals:
+    void lanesChanged();
+    void shownChanged();
+    void historyChanged();
+    void requestTextChanged();
+    void playingChanged();
+    void infoChanged();
+    void problemFound(const QString& sentence);
+
+private:
+    void showCursor(Step step, bool byUser);
+    void trackShown();
+
+    LinkedState& m_linked;
+    std::vector<std::unique_ptr<Lane>> m_lanes;
+    QTimer m_timer;
+    double m_stepsPerSecond = 0;
+};
+
+} // namespace kvatlas::ui

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+// One sentence above the views that stays until it is closed or replaced; never modal. GUI thread.
+#pragma once
+
+#include "ui/theme/appearance.h"
+
+#include <QFrame>
+
+class QLabel;
+class QToolButton;
+
+namespace kvatlas::ui {
+
+class MessageBar : public QFrame {
+    Q_OBJECT
+public:
+    enum class Kind { Note, Problem };
+    MessageBar(const Appearance& appearance, QWidget* parent = nullptr);
+    void tell(Kind kind, const QString& sentence);
+    QString sentence() const;
+
+protected:
+    void paintEvent(QPaintEvent* event) override;
+
+private:
+    void restyle();
+    const Appearance& m_appearance;
+    Kind m_kind = Kind::Note;
+    QLabel* m_text;
+    QToolButton* m_close;
+};
+
+} // namespace kvatlas::ui

@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ui/panels/requests_model.h"
+
+#include "ui/theme/number_text.h"
+
+#include <algorithm>
+
+namespace kvatlas::ui {
+
+QString finishText(trace::FinishReason reason) {
+    switch (reason) {
+    case trace::FinishReason::EndToken:
+        return RequestsModel::tr("ended its turn");
+    case trace::FinishReason::StopText:
+        return RequestsModel::tr("stop text");
+    case trace::FinishReason::MaxTokens:
+        return RequestsModel::tr("token limit");
+    case trace::FinishReason::Context:
+        return RequestsModel::tr("context full");
+    case trace::FinishReason::Cancelled:
+        return RequestsModel::tr("cancelled");
+    case trace::FinishReason::Refused:
+        return RequestsModel::tr("refused");
+    }
+    return {};
+}
+
+void RequestsModel::setRows(std::vector<trace::RequestRow> rows, Step cursor) {
+    m_cursor = cursor;
+    const bool same =
+        rows.size() == m_rows.size() && std::equal(rows.begin(), rows.end(), m_rows.begin(),
+                                                   [](const auto& a, const auto& b) { return a.request == b.request; });
+    if (same) {
+        m_rows = std::move(rows);
+        if (!m_rows.empty())
+            emit dataChanged(index(0, 0), index(rowCount() - 1, kColumns - 1));
+        return;
+    }
+    const bool grown =
+        rows.size() > m_rows.size() && std::equal(m_rows.begin(), m_rows.end(), rows.begin(),
+                                                  [](const auto& a, const auto& b) { return a.request == b.request; });
+    if (grown) { // appended: a selection stays
+        beginInsertRows({}, static_cast<int>(m_rows.size()), static_cast<int>(rows.size()) - 1);
+        m_rows = std::move(rows);
+        endInsertRows();
+        emit dataChanged(index(0, 0), index(rowCount() - 1, kColumns - 1));
+        return;
+    }
+    beginResetModel();
+    m_rows = std::move(rows);
+    endResetModel();
+}
+
+const trace::RequestRow* RequestsModel::rowAt(int row) const {
+    return row >= 0 && row < static_cast<int>(m_rows.size()) ? &m_rows[static_cast<std::size_t>(row)] : nullptr;
+}
+
+int RequestsModel::rowOf(RequestId request) const {
+    const auto at = std::lower_bound(m_rows.begin(), m_rows.end(), request,
+                                     [](const trace::RequestRow& row, RequestId id) { return row.request < id; });
+    return at != m_rows.end() && at->request == request ? static_cast<int>(at - m_rows.begin()) : -1;
+}
+
+int RequestsModel::rowCount(const QModelIndex& parent) const {
+    return parent.isValid() ? 0 : static_cast<int>(m_rows.size());
+}
+
+int RequestsModel::columnCount(const QModelIndex& parent) const {
+    return parent.isValid() ? 0 : int(kColumns);
+}
+
+QString RequestsModel::statusText(const trace::RequestRow& row) const {
+    if (row.finishedStep && *row.finishedStep <= m_cursor)
+        return row.finishReason ? finishText(*row.finishReason) : tr("finished");
+    if (row.firstTokenStep && *row.firstTokenStep <= m_cursor)
+        return tr("decode");
+    if (row.admittedStep && *row.admittedStep <= m_cursor)
+        return tr("prefill");
+    return row.arrivedStep <= m_cursor ? tr("waiting") : tr("to come");
+}
+
+QString RequestsModel::text(const trace::RequestRow& row, int column) const {
+    const QString unknown = QStringLiteral("–");
+    switch (column) {
+    case Number:
+        return QString::number(row.request.value);
+    case Title:
+        return QString::fromStdString(row.title);
+    case Status:
+        return statusText(row);
+    case Tokens:
+        return QStringLiteral("%1 + %2").arg(row.promptTokens).arg(row.outputTokens);
+    case FirstToken:
+        return row.firstTokenNs ? durationText(*row.firstTokenNs - row.arrivedNs) : unknown;
+    case Interval:
+        if (row.firstTokenNs && row.finishedNs && row.outputTokens > 1)
+            return durationText((*row.finishedNs - *row.firstTokenNs) / (row.outputTokens - 1));
+        return unknown;
+    default:
+        return {};
+    }
+}
+
+QVariant RequestsModel::data(const QModelIndex& index, int role) const {
+    const trace::RequestRow* row = rowAt(index.row());
+    if (!row || index.column() < 0 || index.column() >= kColumns)
+        return {};
+    if (role == Qt::DisplayRole)
+        return text(*row, index.column());
+    if (role == Qt::ToolTipRole)
+        return row->detail.empty() ? QString::fromStdString(row->title) : QString::fromStdString(row->detail);
+    if (role == Qt::TextAlignmentRole && index.column() != Title && index.column() != Status)
+        return int(Qt::AlignRight | Qt::AlignVCenter);
+    return {};
+}
+
+QVariant RequestsModel::headerData(int section, Qt::Orientation orientation, int role) const {
+    if (orientation != Qt::Horizontal)
+        return role == Qt::DisplayRole ? QVariant(section + 1) : QVariant();
+    static const char* const names[] = {"#", "Request", "State", "Tokens", "First", "Each"};
+    static const char* const tips[] = {"Request number",     "Its own title",           "At the cursor",
+                                       "Prompt + generated", "Time to the first token", "Mean time between tokens"};
+    if (section < 0 || section >= kColumns)
+        return {};
+    if (role == Qt::DisplayRole)
+        return tr(names[section]);
+    if (role == Qt::ToolTipRole)
+        return tr(tips[section]);
+    if (role == Qt::TextAlignmentRole)
+        return section == Title || section == Status ? int(Qt::AlignLeft | Qt::AlignVCenter)
+                                                     : int(Qt::AlignRight | Qt::AlignVCenter);
+    return {};
+}
+
+} // namespace kvatlas::ui

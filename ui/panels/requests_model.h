@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+// The requests of a lane as a table, from the rows of its history. GUI thread.
+#pragma once
+
+#include "core/trace/rows.h"
+
+#include <QAbstractTableModel>
+
+#include <vector>
+
+namespace kvatlas::ui {
+
+class RequestsModel : public QAbstractTableModel {
+    Q_OBJECT
+public:
+    enum Column { Number, Title, Status, Tokens, FirstToken, Interval, kColumns };
+    using QAbstractTableModel::QAbstractTableModel;
+
+    // `cursor`: what finished or began later is shown as it was at this step.
+    void setRows(std::vector<trace::RequestRow> rows, Step cursor);
+    const trace::RequestRow* rowAt(int row) const;
+    int rowOf(RequestId request) const; // -1: not here
+
+    int rowCount(const QModelIndex& parent = {}) const override;
+    int columnCount(const QModelIndex& parent = {}) const override;
+    QVariant data(const QModelIndex& index, int role) const override;
+    QVariant headerData(int section, Qt::Orientation orientation, int role) const override;
+
+private:
+    QString statusText(const trace::RequestRow& row) const;
+    QString text(const trace::RequestRow& row, int column) const;
+    std::vector<trace::RequestRow> m_rows; // by id
+    Step m_cursor = 0;
+};
+
+QString finishText(trace::FinishReason reason);
+
+} // namespace kvatlas::ui

@@ -1,0 +1,202 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ui/panels/requests_panel.h"
+
+#include <QHeaderView>
+#include <QLabel>
+#include <QPainter>
+#include <QPlainTextEdit>
+#include <QPushButton>
+#include <QScrollBar>
+#include <QStyledItemDelegate>
+#include <QTableView>
+#include <QVBoxLayout>
+
+namespace kvatlas::ui {
+
+namespace {
+
+// The request's number as a chip in its hue.
+class ChipDelegate final : public QStyledItemDelegate {
+public:
+    ChipDelegate(const Workbench& bench, QObject* parent)
+        : QStyledItemDelegate(parent)
+        , m_bench(bench) {}
+    void paint(QPainter* painter, const QStyleOptionViewItem& option, const QModelIndex& index) const override {
+        const Theme& theme = m_bench.theme();
+        if (option.state & QStyle::State_Selected)
+            painter->fillRect(option.rect, theme.accentSoft);
+        const QString number = index.data().toString();
+        const QColor hue = theme.hueOf(number.toULongLong());
+        QRect chip(0, 0, std::max(22, option.rect.width() - 8), 18);
+        chip.moveCenter(option.rect.center());
+        painter->save();
+        painter->setRenderHint(QPainter::Antialiasing);
+        painter->setPen(Qt::NoPen);
+        painter->setBrush(hue);
+        painter->drawRoundedRect(chip, theme.radiusBadge, theme.radiusBadge);
+        painter->setPen(labelOn(hue));
+        painter->setFont(theme.monoFont(theme.type.small, QFont::Medium));
+        painter->drawText(chip, Qt::AlignCenter, number);
+        painter->restore();
+    }
+
+private:
+    const Workbench m_bench;
+};
+
+} // namespace
+
+RequestsPanel::RequestsPanel(const Workbench& bench, QWidget* parent)
+    : QWidget(parent)
+    , m_bench(bench) {
+    setAccessibleName(tr("Requests"));
+    setAutoFillBackground(true);
+    auto* column = new QVBoxLayout(this);
+    column->setContentsMargins(0, 8, 0, 12);
+    column->setSpacing(8);
+    m_model = new RequestsModel(this);
+    m_table = new QTableView(this);
+    m_table->setAccessibleName(tr("Requests"));
+    m_table->setModel(m_model);
+    m_table->setItemDelegateForColumn(RequestsModel::Number, new ChipDelegate(bench, m_table));
+    m_table->setSelectionBehavior(QAbstractItemView::SelectRows);
+    m_table->setSelectionMode(QAbstractItemView::SingleSelection);
+    m_table->setShowGrid(false);
+    m_table->setFrameShape(QFrame::NoFrame);
+    m_table->setTabKeyNavigation(false);
+    m_table->setCornerButtonEnabled(false);
+    m_table->verticalHeader()->hide();
+    m_table->horizontalHeader()->setHighlightSections(false);
+    m_table->horizontalHeader()->setAccessibleName(tr("Columns of the requests"));
+    m_table->horizontalHeader()->setMinimumSectionSize(28);
+    m_table->horizontalHeader()->setSectionResizeMode(QHeaderView::ResizeToContents);
+    m_table->horizontalHeader()->setSectionResizeMode(RequestsModel::Title, QHeaderView::Stretch);
+    m_table->setColumnHidden(RequestsModel::Title, true); // the dock is narrow; the text below shows it
+    m_table->horizontalHeader()->setSectionResizeMode(RequestsModel::Status, QHeaderView::Stretch);
+    m_table->setHorizontalScrollBarPolicy(Qt::ScrollBarAlwaysOff);
+    column->addWidget(m_table, 2);
+
+    m_head = new QLabel(this);
+    m_head->setContentsMargins(16, 0, 16, 0);
+    m_head->setWordWrap(true);
+    column->addWidget(m_head);
+    m_text = new QPlainTextEdit(this);
+    m_text->setAccessibleName(tr("Text of the request"));
+    m_text->setReadOnly(true);
+    m_text->setFrameShape(QFrame::NoFrame);
+    m_text->setTabChangesFocus(true);
+    m_text->document()->setDocumentMargin(16);
+    column->addWidget(m_text, 3);
+    m_cancel = new QPushButton(tr("Cancel request"), this);
+    auto* row = new QHBoxLayout;
+    row->setContentsMargins(16, 0, 16, 0);
+    row->addStretch(1);
+    row->addWidget(m_cancel);
+    column->addLayout(row);
+
+    connect(m_table->selectionModel(), &QItemSelectionModel::currentRowChanged, this, [this](const QModelIndex& now) {
+        if (const trace::RequestRow* at = m_model->rowAt(now.row()))
+            if (m_bench.linked.selection().request != at->request)
+                m_bench.linked.select({at->request, {}, {}});
+    });
+    connect(m_cancel, &QPushButton::clicked, this, [this] {
+        if (Lane* lane = m_bench.lanes.lane(0))
+            lane->send(source::Cancel{shownRequest()});
+    });
+    connect(&bench.lanes, &LaneSet::historyChanged, this, &RequestsPanel::refreshRows);
+    connect(&bench.lanes, &LaneSet::lanesChanged, this, &RequestsPanel::refreshRows);
+    connect(&bench.lanes, &LaneSet::shownChanged, this, &RequestsPanel::refreshText);
+    connect(&bench.lanes, &LaneSet::requestTextChanged, this, &RequestsPanel::refreshText);
+    connect(&bench.linked, &LinkedState::selectionChanged, this, &RequestsPanel::takeSelection);
+    connect(&bench.linked, &LinkedState::cursorMoved, this, &RequestsPanel::refreshRows);
+    connect(&bench.appearance, &Appearance::changed, this, &RequestsPanel::restyle);
+    restyle();
+}
+
+void RequestsPanel::restyle() {
+    const Theme& theme = m_bench.theme();
+    m_table->setFont(theme.monoFont(theme.type.small));
+    m_table->horizontalHeader()->setFont(theme.textFont(theme.type.small));
+    m_table->verticalHeader()->setDefaultSectionSize(m_bench.appearance.heights().row + 2);
+    m_head->setFont(theme.textFont(theme.type.body, QFont::DemiBold));
+    m_text->setFont(theme.textFont(theme.type.body));
+    QPalette own = palette();
+    own.setColor(QPalette::Window, theme.panel);
+    own.setColor(QPalette::Base, theme.panel);
+    own.setColor(QPalette::Highlight, theme.accentSoft);
+    own.setColor(QPalette::HighlightedText, theme.text);
+    setPalette(own);
+    m_table->setPalette(own);
+    m_text->setPalette(own);
+    m_textOf = {}; // written anew, in the theme's colours
+    refreshText();
+}
+
+RequestId RequestsPanel::shownRequest() const {
+    if (m_bench.linked.selection().request != RequestId())
+        return m_bench.linked.selection().request;
+    const trace::RequestRow* first = m_model->rowAt(0);
+    return first ? first->request : RequestId();
+}
+
+void RequestsPanel::refreshRows() {
+    const Lane* lane = m_bench.lanes.lane(0);
+    m_model->setRows(lane ? lane->history()->requests : std::vector<trace::RequestRow>{}, m_bench.linked.cursor());
+    takeSelection();
+}
+
+void RequestsPanel::takeSelection() {
+    const int row = m_model->rowOf(m_bench.linked.selection().request);
+    if (row >= 0 && m_table->currentIndex().row() != row)
+        m_table->selectRow(row);
+    else if (row < 0)
+        m_table->clearSelection();
+    refreshText();
+}
+
+void RequestsPanel::refreshText() {
+    Lane* lane = m_bench.lanes.lane(0);
+    const RequestId request = shownRequest();
+    const trace::RequestRow* row = m_model->rowAt(m_model->rowOf(request));
+    m_cancel->setVisible(lane && lane->capabilities().submit);
+    m_cancel->setEnabled(lane && row && !row->finishedStep && !lane->ended());
+    if (!lane || request == RequestId()) {
+        m_head->setText(tr("No request yet"));
+        m_text->clear();
+        m_textOf = {};
+        return;
+    }
+    m_head->setText(row ? tr("Request %1: %2").arg(request.value).arg(QString::fromStdString(row->title))
+                        : tr("Request %1").arg(request.value));
+    const Lane::Text tokens = lane->requestText(request);
+    const QString prompt = textOf(*lane, tokens.promptTokens), output = textOf(*lane, tokens.outputTokens);
+    if (m_textOf == request && prompt == m_prompt && output == m_output)
+        return;
+    const bool atEnd = m_text->verticalScrollBar()->value() >= m_text->verticalScrollBar()->maximum() - 4;
+    if (m_textOf == request && prompt == m_prompt && output.startsWith(m_output)) { // streams on
+        QTextCursor cursor(m_text->document());
+        cursor.movePosition(QTextCursor::End);
+        cursor.insertText(output.mid(m_output.size()));
+    } else {
+        m_text->clear();
+        QTextCursor cursor(m_text->document());
+        QTextCharFormat quiet, plain;
+        quiet.setForeground(m_bench.theme().text3);
+        plain.setForeground(m_bench.theme().text);
+        cursor.insertText(prompt, quiet);
+        if (!prompt.isEmpty() && !prompt.endsWith(QLatin1Char('\n')))
+            cursor.insertText(QStringLiteral("\n"), quiet);
+        cursor.insertText(output, plain);
+    }
+    m_textOf = request;
+    m_prompt = prompt;
+    m_output = output;
+    if (atEnd)
+        m_text->verticalScrollBar()->setValue(m_text->verticalScrollBar()->maximum());
+}
+
+QString RequestsPanel::shownText() const {
+    return m_text->toPlainText();
+}
+
+} // namespace kvatlas::ui

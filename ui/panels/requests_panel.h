@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+// The requests of the lane as a list, and the text of the selected one as it streams, up to the cursor. Cancels a
+// request where the source takes commands. GUI thread.
+#pragma once
+
+#include "ui/panels/requests_model.h"
+#include "ui/workbench.h"
+
+#include <QWidget>
+
+class QLabel;
+class QPlainTextEdit;
+class QPushButton;
+class QTableView;
+
+namespace kvatlas::ui {
+
+class RequestsPanel : public QWidget {
+    Q_OBJECT
+public:
+    explicit RequestsPanel(const Workbench& bench, QWidget* parent = nullptr);
+    RequestsModel& model() { return *m_model; }
+    QString shownText() const;
+
+private:
+    void restyle();
+    void refreshRows();
+    void refreshText();
+    void takeSelection();
+    RequestId shownRequest() const;
+
+    const Workbench m_bench;
+    RequestsModel* m_model;
+    QTableView* m_table;
+    QLabel* m_head;
+    QPlainTextEdit* m_text;
+    QPushButton* m_cancel;
+    RequestId m_textOf;
+    QString m_prompt, m_output;
+};
+
+} // namespace kvatlas::ui

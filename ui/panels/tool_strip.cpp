@@ -1,0 +1,261 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ui/panels/tool_strip.h"
+
+#include "core/strategy/strategy.h"
+#include "ui/panels/lane_header.h"
+#include "ui/panels/setup_panel.h"
+#include "ui/theme/glyphs.h"
+
+#include <QLabel>
+#include <QMenu>
+#include <QPainter>
+#include <QToolButton>
+
+#include <array>
+
+namespace kvatlas::ui {
+
+namespace {
+
+// Steps per second; 0 = as fast as it goes.
+constexpr std::array kSpeeds{1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 0.0};
+
+QString speedText(double speed, bool recorded) {
+    if (speed == 0)
+        return recorded ? ToolStrip::tr("recorded pace") : ToolStrip::tr("full speed");
+    return ToolStrip::tr("%1 steps/s").arg(speed);
+}
+
+} // namespace
+
+// The lane's letter and strategy in a box; shows what runs, or what would run.
+class ToolStrip::LaneChip : public QWidget {
+public:
+    LaneChip(const Workbench& bench, QWidget* parent)
+        : QWidget(parent)
+        , m_bench(bench) {}
+    void setText(const QString& text) {
+        m_text = text;
+        setAccessibleName(ToolStrip::tr("Lane A: %1").arg(text));
+        setToolTip(accessibleName());
+        const QFont font = m_bench.theme().textFont(m_bench.theme().type.body, QFont::Medium);
+        setFixedWidth(std::min(220, 42 + QFontMetrics(font).horizontalAdvance(text)));
+        update();
+    }
+
+protected:
+    void paintEvent(QPaintEvent*) override {
+        const Theme& theme = m_bench.theme();
+        QPainter painter(this);
+        painter.setRenderHint(QPainter::Antialiasing);
+        painter.setPen(QPen(theme.lineStrong, 1));
+        painter.setBrush(theme.panel);
+        painter.drawRoundedRect(QRectF(rect()).adjusted(0.5, 0.5, -0.5, -0.5), theme.radiusControl,
+                                theme.radiusControl);
+        paintLaneBadge(painter, theme, QRect(5, (height() - 18) / 2, 18, 18), 0);
+        const QFont font = theme.textFont(theme.type.body, QFont::Medium);
+        painter.setFont(font);
+        painter.setPen(theme.text);
+        painter.drawText(QRect(30, 0, width() - 38, height()), Qt::AlignVCenter,
+                         QFontMetrics(font).elidedText(m_text, Qt::ElideRight, width() - 38));
+    }
+
+private:
+    const Workbench m_bench;
+    QString m_text;
+};
+
+ToolStrip::ToolStrip(const Workbench& bench, SetupPanel& setup, QWidget* parent)
+    : QToolBar(parent)
+    , m_bench(bench)
+    , m_setup(setup)
+    , m_speedIndex(kSpeeds.size() - 1) {
+    setAccessibleName(tr("Toolbar"));
+    setMovable(false);
+    setFloatable(false);
+    setContextMenuPolicy(Qt::PreventContextMenu);
+    const auto picker = [this](const QString& name, QMenu*& menu) {
+        QToolButton* button = addButton(name, name);
+        button->setPopupMode(QToolButton::InstantPopup);
+        button->setToolButtonStyle(Qt::ToolButtonTextBesideIcon);
+        button->setLayoutDirection(Qt::RightToLeft);
+        menu = new QMenu(button);
+        button->setMenu(menu);
+        return button;
+    };
+    m_model = picker(tr("Model"), m_modelMenu);
+    m_scenario = picker(tr("Scenario"), m_scenarioMenu);
+    addSeparator();
+    m_chip = new LaneChip(bench, this);
+    addWidget(m_chip);
+    addSeparator();
+    m_back = addButton(tr("Step back"), tr("One step back (←)"));
+    m_play = addButton(tr("Play"), tr("Play or pause (Space)"));
+    m_play->setObjectName(QStringLiteral("primary"));
+    m_step = addButton(tr("Step forward"), tr("One step forward (→)"));
+    QMenu* speedMenu = nullptr;
+    m_speed = picker(tr("Speed"), speedMenu);
+    for (std::size_t i = 0; i < kSpeeds.size(); ++i)
+        speedMenu->addAction(speedText(kSpeeds[i], false), this, [this, i] {
+            m_speedIndex = i;
+            changeSpeed(0);
+        });
+    m_follow = addButton(tr("Follow"), tr("Follow the newest step (F)"));
+    m_follow->setText(tr("Follow"));
+    m_follow->setCheckable(true);
+    m_follow->setToolButtonStyle(Qt::ToolButtonTextBesideIcon);
+    auto* spacer = new QWidget(this);
+    spacer->setAccessibleName(tr("Space"));
+    spacer->setSizePolicy(QSizePolicy::Expanding, QSizePolicy::Preferred);
+    addWidget(spacer);
+    m_backend = new QLabel(this);
+    m_backend->setAccessibleName(tr("Backend"));
+    addWidget(m_backend);
+
+    connect(m_back, &QToolButton::clicked, this, [this] { m_bench.lanes.stepBy(-1); });
+    connect(m_step, &QToolButton::clicked, this, [this] { m_bench.lanes.stepBy(1); });
+    connect(m_play, &QToolButton::clicked, this, &ToolStrip::togglePlay);
+    connect(m_follow, &QToolButton::clicked, this, [this](bool on) { m_bench.lanes.setFollowing(on); });
+    connect(&bench.linked, &LinkedState::followingChanged, this, &ToolStrip::refresh);
+    connect(&bench.lanes, &LaneSet::playingChanged, this, &ToolStrip::refresh);
+    connect(&bench.lanes, &LaneSet::lanesChanged, this, &ToolStrip::refresh);
+    connect(&bench.lanes, &LaneSet::shownChanged, this, [this] { // 60 times a second, mostly nothing new
+        const Lane* lane = m_bench.lanes.lane(0);
+        const auto now =
+            std::tuple(lane ? lane->latest()->run : nullptr, lane && lane->ended(), m_bench.linked.cursor() > 0);
+        if (now != m_seen) {
+            m_seen = now;
+            refresh();
+        }
+    });
+    connect(&setup, &SetupPanel::choiceChanged, this, &ToolStrip::refreshPickers);
+    connect(&bench.appearance, &Appearance::changed, this, &ToolStrip::restyle);
+    restyle();
+    refreshPickers();
+}
+
+QToolButton* ToolStrip::addButton(const QString& name, const QString& tip) {
+    auto* button = new QToolButton(this);
+    button->setAccessibleName(name);
+    button->setToolTip(tip);
+    button->setFocusPolicy(Qt::TabFocus);
+    addWidget(button);
+    return button;
+}
+
+void ToolStrip::togglePlay() {
+    if (m_bench.lanes.empty())
+        emit playRequested();
+    else
+        m_bench.lanes.setPlaying(!m_bench.lanes.playing());
+}
+
+void ToolStrip::changeSpeed(int by) {
+    const auto last = static_cast<int>(kSpeeds.size()) - 1;
+    m_speedIndex = static_cast<std::size_t>(std::clamp(static_cast<int>(m_speedIndex) + by, 0, last));
+    m_bench.lanes.setSpeed(kSpeeds[m_speedIndex]);
+    refresh();
+}
+
+void ToolStrip::setCompact(bool compact) {
+    m_compact = compact;
+    m_follow->setToolButtonStyle(compact ? Qt::ToolButtonIconOnly : Qt::ToolButtonTextBesideIcon);
+    refresh();
+}
+
+void ToolStrip::restyle() {
+    const Theme& theme = m_bench.theme();
+    setFixedHeight(m_bench.appearance.heights().toolbar);
+    const QFont medium = theme.textFont(theme.type.body, QFont::Medium);
+    for (QToolButton* button : {m_model, m_scenario, m_speed}) {
+        button->setFont(medium);
+        button->setIcon(glyphIcon(Glyph::ChevronDown, theme.text2, theme.text3));
+    }
+    m_follow->setFont(medium);
+    const int side = m_bench.appearance.heights().control;
+    for (QToolButton* button : {m_model, m_scenario, m_speed, m_follow})
+        button->setFixedHeight(side);
+    m_chip->setFixedHeight(side);
+    m_backend->setFixedHeight(side);
+    for (QToolButton* button : {m_back, m_step})
+        button->setFixedSize(side, side);
+    m_play->setFixedSize(40, side);
+    m_back->setIcon(glyphIcon(Glyph::StepBack, theme.text, theme.text3));
+    m_step->setIcon(glyphIcon(Glyph::StepForward, theme.text, theme.text3));
+    m_follow->setIcon(glyphIcon(Glyph::Follow, theme.text, theme.text3));
+    m_backend->setFont(theme.textFont(theme.type.body - 1, QFont::Medium));
+    refresh();
+}
+
+void ToolStrip::refreshPickers() {
+    const Choices& choices = m_setup.choices();
+    m_modelMenu->clear();
+    for (const ModelChoice& model : choices.models) {
+        const QString file = QString::fromStdString(model.file.string());
+        m_modelMenu->addAction(QString::fromStdString(model.name), this, [this, file] { m_setup.chooseModel(file); });
+    }
+    m_modelMenu->addAction(tr("Choose a file…"), &m_setup, &SetupPanel::browseForModel);
+    m_scenarioMenu->clear();
+    for (const FileChoice& scenario : choices.scenarios) {
+        const QString id = QString::fromStdString(scenario.id);
+        m_scenarioMenu->addAction(QString::fromStdString(scenario.name), this,
+                                  [this, id] { m_setup.chooseScenario(id); });
+    }
+    refresh();
+}
+
+void ToolStrip::refresh() {
+    const Theme& theme = m_bench.theme();
+    const Lane* lane = m_bench.lanes.lane(0);
+    const auto run = lane ? lane->latest()->run : nullptr;
+    const auto putText = [](QToolButton* button, const QString& what, const QString& text) {
+        button->setText(text);
+        button->setAccessibleName(what + QLatin1String(": ") + text);
+    };
+    QString model = m_setup.modelName();
+    if (lane && !lane->modelName().isEmpty())
+        model = lane->modelName();
+    putText(m_model, tr("Model"),
+            QFontMetrics(m_model->font()).elidedText(model, Qt::ElideRight, m_compact ? 150 : 220));
+    putText(m_scenario, tr("Scenario"),
+            QFontMetrics(m_scenario->font())
+                .elidedText(lane && !lane->info().title.empty() ? QString::fromStdString(lane->info().title)
+                                                                : m_setup.scenarioName(),
+                            Qt::ElideRight, m_compact ? 150 : 220));
+    QString strategy = m_setup.strategyName();
+    if (run)
+        if (const auto parsed = strategy::parse(run->strategyJson); parsed && !parsed->name.empty())
+            strategy = QString::fromStdString(parsed->name);
+    m_chip->setText(strategy.isEmpty() ? tr("no strategy") : strategy);
+
+    const bool control = lane && lane->capabilities().control;
+    const bool playing = lane && lane->playing();
+    m_play->setIcon(glyphIcon(playing ? Glyph::Pause : Glyph::Play, theme.accentText, theme.text3));
+    m_play->setAccessibleName(playing ? tr("Pause") : lane ? tr("Play") : tr("Run"));
+    const bool over = lane && lane->ended() && !lane->capabilities().seek;
+    m_play->setEnabled(lane ? control && !over : m_setup.blockedBy().isEmpty());
+    m_step->setEnabled(control && (!over || !m_bench.linked.following()));
+    m_back->setEnabled(lane && m_bench.linked.cursor() > 0);
+    m_speed->setEnabled(!lane || control);
+    putText(m_speed, tr("Speed"), speedText(kSpeeds[m_speedIndex], lane && !lane->capabilities().live));
+    m_follow->setVisible(true);
+    m_follow->setEnabled(lane && lane->capabilities().live);
+    m_follow->setChecked(lane && lane->capabilities().live && m_bench.linked.following());
+
+    QString backend;
+    if (run) {
+        backend = QString::fromStdString(run->backend);
+        if (!m_compact)
+            backend += run->threads == 1 ? tr(" · 1 thread") : tr(" · %1 threads").arg(run->threads);
+        if (!lane->capabilities().live)
+            backend = tr("recorded · ") + backend;
+    }
+    m_backend->setText(
+        backend.isEmpty()
+            ? QString()
+            : QStringLiteral("<span style='color:%1'>●</span> %2").arg(theme.good.name(), backend.toHtmlEscaped()));
+    m_backend->setAccessibleDescription(backend);
+    m_backend->setToolTip(backend);
+}
+
+} // namespace kvatlas::ui

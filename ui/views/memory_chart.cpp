@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ui/views/memory_chart.h"
+
+#include <cmath>
+
+namespace kvatlas::ui {
+
+namespace {
+
+constexpr double kMiB = 1 << 20;
+constexpr double kHeadroom = 1.02; // over the capacity, so that its line is seen and the next round tick fits
+
+// A hatch as a brush: areas, unlike cells, may start anywhere.
+QBrush hatchBrush(const QColor& ink, const QColor& ground) {
+    constexpr int side = 6;
+    QPixmap tile(side, side);
+    tile.fill(ground);
+    QPainter painter(&tile);
+    painter.setRenderHint(QPainter::Antialiasing);
+    painter.setPen(QPen(ink, 1.3));
+    for (int offset : {-side, 0, side})
+        painter.drawLine(offset, side, offset + side, 0);
+    painter.end();
+    return QBrush(tile);
+}
+
+} // namespace
+
+MemoryChart::MemoryChart(QWidget* parent)
+    : QCustomPlot(parent) {
+    setAccessibleName(tr("Memory over time"));
+    setFocusPolicy(Qt::NoFocus);
+    setAttribute(Qt::WA_TransparentForMouseEvents);
+    setNotAntialiasedElements(QCP::AntialiasedElements(QCP::aeAll & ~QCP::aePlottables));
+    setAntialiasedElements(QCP::aePlottables);
+    setPlottingHints(QCP::phFastPolylines);
+    setNoAntialiasingOnDrag(true);
+    plotLayout()->setRowSpacing(0);
+    axisRect()->setAutoMargins(QCP::msNone);
+    axisRect()->setMargins({TimelineScale::kLeft, kTop, TimelineScale::kRight, kBottom});
+    for (QCPAxis* axis : {xAxis, yAxis}) {
+        axis->setBasePen(Qt::NoPen);
+        axis->setSubTicks(false);
+        axis->grid()->setZeroLinePen(Qt::NoPen);
+        axis->setTickLengthIn(0);
+        axis->setTickLengthOut(0);
+    }
+    xAxis->setTickLabels(false);
+    xAxis->grid()->setVisible(false);
+    yAxis->setTickLabelPadding(8);
+    yAxis->setTicker(QSharedPointer<QCPAxisTickerText>::create());
+    m_used = addGraph();
+    m_waste = addGraph();
+    m_cached = addGraph();
+    m_reserved = addGraph();
+    m_capacity = addGraph();
+    for (QCPGraph* graph : {m_used, m_waste, m_cached, m_reserved, m_capacity}) {
+        graph->setAdaptiveSampling(true);
+        graph->setPen(Qt::NoPen);
+    }
+    m_waste->setChannelFillGraph(m_used);
+    m_cached->setChannelFillGraph(m_waste);
+    m_reserved->setChannelFillGraph(m_cached);
+}
+
+void MemoryChart::setTheme(const Theme& theme) {
+    setBackground(theme.panel);
+    yAxis->grid()->setPen(QPen(theme.line, 0));
+    yAxis->setTickPen(QPen(theme.lineStrong, 0));
+    yAxis->setTickLabelFont(theme.monoFont(theme.type.micro));
+    yAxis->setTickLabelColor(theme.text3);
+    m_used->setBrush(theme.state.active);
+    m_waste->setBrush(hatchBrush(theme.state.waste, theme.panel));
+    m_cached->setBrush(mixed(theme.state.cached, theme.panel, 0.35));
+    m_reserved->setBrush(hatchBrush(theme.state.reserved, theme.panel));
+    m_cached->setPen(QPen(theme.state.cached, 1));
+    m_capacity->setPen(QPen(theme.text, 0));
+    replot(QCustomPlot::rpQueuedReplot);
+}
+
+void MemoryChart::setHistory(const source::HistoryAnswer& history, const TimelineScale& scale) {
+    const std::vector<query::MemoryPoint> points = query::memorySeries(history.steps, scale.axis());
+    QVector<QCPGraphData> used, waste, cached, reserved, capacity;
+    for (auto* series : {&used, &waste, &cached, &reserved})
+        series->reserve(static_cast<qsizetype>(points.size()));
+    m_capacityBytes = 0;
+    bool cachedEver = false;
+    for (const query::MemoryPoint& point : points) {
+        const double at = point.step;
+        used.push_back({at, point.usedTop});
+        waste.push_back({at, point.activeTop});
+        cached.push_back({at, point.cachedTop});
+        reserved.push_back({at, point.reservedTop});
+        m_capacityBytes = std::max(m_capacityBytes, point.capacity);
+        cachedEver = cachedEver || point.cachedTop > point.activeTop;
+    }
+    capacity.push_back({0, m_capacityBytes});
+    capacity.push_back({double(scale.lastStep), m_capacityBytes});
+    const auto put = [](QCPGraph* graph, const QVector<QCPGraphData>& series) {
+        auto container = QSharedPointer<QCPGraphDataContainer>::create();
+        container->set(series, true);
+        graph->setData(container);
+    };
+    put(m_used, used);
+    put(m_waste, waste);
+    put(m_cached, cached);
+    put(m_reserved, reserved);
+    put(m_capacity, capacity);
+    m_cached->setVisible(cachedEver);
+    m_capacity->setVisible(m_capacityBytes > 0);
+    xAxis->setRange(0, scale.lastStep);
+    yAxis->setRange(0, m_capacityBytes > 0 ? m_capacityBytes * kHeadroom : kMiB);
+    fitTicks();
+    replot(QCustomPlot::rpQueuedReplot);
+}
+
+void MemoryChart::fitTicks() {
+    const int most = std::clamp((height() - kTop - kBottom) / 18, 2, 4);
+    const query::ByteTicks ticks = query::byteTicks(static_cast<std::uint64_t>(m_capacityBytes * kHeadroom), most);
+    auto ticker = QSharedPointer<QCPAxisTickerText>::create();
+    for (const query::Tick& tick : ticks.ticks)
+        ticker->addTick(tick.value, QString::fromStdString(tick.text));
+    m_unit = QString::fromStdString(ticks.unit);
+    yAxis->setTicker(ticker);
+}
+
+void MemoryChart::resizeEvent(QResizeEvent* event) {
+    setBufferDevicePixelRatio(devicePixelRatioF());
+    fitTicks();
+    QCustomPlot::resizeEvent(event);
+}
+
+} // namespace kvatlas::ui

@@ -1,0 +1,448 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ui/views/memory_map_view.h"
+
+#include "core/query/memory_map.h"
+#include "ui/theme/number_text.h"
+#include "ui/views/empty_note.h"
+#include "ui/views/hover_tip.h"
+
+#include <QAction>
+#include <QActionGroup>
+#include <QMenu>
+#include <QMouseEvent>
+#include <QScrollBar>
+#include <QStackedLayout>
+#include <QToolButton>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+namespace kvatlas::ui {
+
+namespace {
+
+// Sizes that zooming steps through: both ends of every level and what is pleasant between.
+constexpr std::array kZoomCells{2, 3, 4, 5, 6, 8, 10, 12, 16, 20, 24, 28, 32, 36, 42, 48, 64, 80, 96, 128, 176, 208};
+
+const state::BlockState* blockOf(const state::Snapshot& snapshot, BlockId id) {
+    if (id.pool().value >= snapshot.pools.size() || id.index() >= snapshot.pools[id.pool().value].shape.blocks)
+        return nullptr;
+    return &snapshot.pools[id.pool().value].block(id.index());
+}
+
+} // namespace
+
+QString blockStateText(const state::BlockState& block) {
+    switch (block.kind) {
+    case state::BlockKind::Free:
+        return MemoryMapView::tr("free");
+    case state::BlockKind::Cached:
+        return MemoryMapView::tr("cached, evictable");
+    case state::BlockKind::Reserved:
+        return MemoryMapView::tr("reserved");
+    case state::BlockKind::Active:
+        break;
+    }
+    return block.references > 1 ? MemoryMapView::tr("active, shared by %1").arg(block.references)
+                                : MemoryMapView::tr("active");
+}
+
+MemoryMapCanvas::MemoryMapCanvas(const Workbench& bench, QWidget* parent)
+    : QAbstractScrollArea(parent)
+    , m_bench(bench)
+    , m_snapshot(std::make_shared<state::Snapshot>()) {
+    installCellAccessibility();
+    setFrameShape(QFrame::NoFrame);
+    setFocusPolicy(Qt::StrongFocus);
+    setMouseTracking(true);
+    viewport()->setMouseTracking(true);
+    viewport()->setAttribute(Qt::WA_OpaquePaintEvent);
+    viewport()->setAccessibleName(tr("Memory map cells"));
+    setHorizontalScrollBarPolicy(Qt::ScrollBarAlwaysOff);
+    verticalScrollBar()->setAccessibleName(tr("Scroll the memory map"));
+    horizontalScrollBar()->setAccessibleName(tr("Scroll the memory map sideways"));
+    setAccessibleName(tr("Memory map"));
+    setAccessibleDescription(tr("Blocks in physical order; arrows move, Enter inspects"));
+    m_tip = new HoverTip(this);
+    const auto repaint = [this] { viewport()->update(); };
+    connect(&bench.linked, &LinkedState::selectionChanged, this, [this] {
+        if (const auto& block = m_bench.linked.selection().block; block && *block != m_focused) {
+            m_focused = *block;
+            announceFocusedCell(this);
+        }
+        viewport()->update();
+    });
+    connect(&bench.linked, &LinkedState::hoverChanged, this, repaint);
+    connect(&bench.linked, &LinkedState::colourByChanged, this, repaint);
+}
+
+MapScene MemoryMapCanvas::scene() const {
+    MapScene scene;
+    scene.theme = &m_bench.theme();
+    scene.snapshot = m_snapshot;
+    scene.colourBy = m_bench.linked.colourBy();
+    scene.selection = m_bench.linked.selection();
+    scene.isolate = m_bench.linked.isolating();
+    scene.hovered = m_bench.linked.hovered();
+    if (hasFocus() && m_focused && m_focused != scene.selection.block)
+        scene.focused = m_focused;
+    if (m_lane)
+        scene.tokenText = [lane = m_lane](TokenId token) { return visibleToken(lane->piece(token)); };
+    return scene;
+}
+
+void MemoryMapCanvas::setSnapshot(SnapshotPtr snapshot, const Lane* lane) {
+    const auto shapes = [](const state::Snapshot& s) {
+        std::vector<std::pair<std::uint32_t, std::uint64_t>> out;
+        for (const state::PoolState& pool : s.pools)
+            out.emplace_back(pool.shape.blocks, pool.shape.blockBytes);
+        return out;
+    };
+    const bool relaid = shapes(*snapshot) != shapes(*m_snapshot);
+    m_snapshot = std::move(snapshot);
+    m_lane = lane;
+    if (relaid) {
+        m_focused.reset();
+        relayout();
+    }
+    viewport()->update();
+}
+
+void MemoryMapCanvas::relayout() {
+    const QSize device(static_cast<int>(std::floor(viewport()->width() * scale())),
+                       static_cast<int>(std::floor(viewport()->height() * scale())));
+    m_layout = MapLayout::make(m_snapshot->pools, device, scale(), m_cell);
+    verticalScrollBar()->setRange(0, std::max(0, m_layout.contentHeight() - device.height()));
+    verticalScrollBar()->setPageStep(device.height());
+    verticalScrollBar()->setSingleStep(
+        m_layout.bands().empty() ? 1 : std::max(m_layout.bands().front().pitchY, static_cast<int>(16 * scale())));
+    viewport()->update();
+    emit zoomChanged();
+}
+
+void MemoryMapCanvas::zoomTo(int cell, QPoint about) {
+    const auto under = m_layout.blockAt(QPoint(static_cast<int>(about.x() * scale()),
+                                               static_cast<int>(about.y() * scale()) + verticalScrollBar()->value()));
+    m_cell = cell == 0 ? 0 : std::clamp(cell, MapLayout::kMinCell, MapLayout::kMaxCell);
+    relayout();
+    if (under) // stays under the pointer, as far as wrapping lets it
+        verticalScrollBar()->setValue(m_layout.rectOf(*under).center().y() - static_cast<int>(about.y() * scale()));
+}
+
+void MemoryMapCanvas::zoomBy(int notches, QPoint about) {
+    const int now = m_layout.cellLogical();
+    auto at = std::lower_bound(kZoomCells.begin(), kZoomCells.end(), now);
+    auto index = std::distance(kZoomCells.begin(), at);
+    if (notches < 0 || (at != kZoomCells.end() && *at == now))
+        index += notches;
+    else
+        index += notches - 1;
+    index = std::clamp<std::ptrdiff_t>(index, 0, std::ssize(kZoomCells) - 1);
+    zoomTo(kZoomCells[static_cast<std::size_t>(index)], about);
+}
+
+std::optional<BlockId> MemoryMapCanvas::blockAt(QPointF point) const {
+    return m_layout.blockAt(QPoint(static_cast<int>(std::floor(point.x() * scale())),
+                                   static_cast<int>(std::floor(point.y() * scale())) + verticalScrollBar()->value()));
+}
+
+QRect MemoryMapCanvas::logicalRect(BlockId block) const {
+    const QRect device = m_layout.rectOf(block).translated(0, -verticalScrollBar()->value());
+    return {static_cast<int>(device.x() / scale()), static_cast<int>(device.y() / scale()),
+            static_cast<int>(std::ceil(device.width() / scale())),
+            static_cast<int>(std::ceil(device.height() / scale()))};
+}
+
+void MemoryMapCanvas::paintEvent(QPaintEvent* event) {
+    QPainter painter(viewport());
+    painter.fillRect(event->rect(), m_bench.theme().panel);
+    if (m_snapshot->pools.empty())
+        return;
+    DeviceSpace space(painter);
+    m_painter.paint(painter, space.rect(viewport()->rect()), space.rect(event->rect()), verticalScrollBar()->value(),
+                    m_layout, scene(), false);
+}
+
+void MemoryMapCanvas::resizeEvent(QResizeEvent*) {
+    relayout();
+}
+
+void MemoryMapCanvas::scrollContentsBy(int, int) {
+    viewport()->update();
+}
+
+bool MemoryMapCanvas::viewportEvent(QEvent* event) {
+    if (event->type() == QEvent::Leave) {
+        m_bench.linked.hover({});
+        m_tip->withdraw();
+    }
+    return QAbstractScrollArea::viewportEvent(event);
+}
+
+void MemoryMapCanvas::changeEvent(QEvent* event) {
+    if (event->type() == QEvent::PaletteChange || event->type() == QEvent::FontChange)
+        viewport()->update();
+    QAbstractScrollArea::changeEvent(event);
+}
+
+void MemoryMapCanvas::select(BlockId block) {
+    const state::BlockState* at = blockOf(*m_snapshot, block);
+    m_focused = block;
+    m_bench.linked.select({at ? at->request : RequestId(), block, {}});
+}
+
+void MemoryMapCanvas::mousePressEvent(QMouseEvent* event) {
+    if (event->button() != Qt::LeftButton)
+        return;
+    if (const auto block = blockAt(event->position()))
+        select(*block);
+    else
+        m_bench.linked.clearSelection();
+}
+
+void MemoryMapCanvas::mouseMoveEvent(QMouseEvent* event) {
+    const auto block = blockAt(event->position());
+    m_bench.linked.hover(block);
+    explain(block);
+}
+
+void MemoryMapCanvas::explain(std::optional<BlockId> id) {
+    const state::BlockState* block = id ? blockOf(*m_snapshot, *id) : nullptr;
+    if (!block) {
+        m_tip->withdraw();
+        return;
+    }
+    const trace::PoolShape& shape = m_snapshot->pools[id->pool().value].shape;
+    std::vector<HoverTip::Row> rows{{tr("state"), blockStateText(*block)}};
+    if (block->request != RequestId())
+        rows.push_back({tr("request"), QString::number(block->request.value)});
+    if (block->kind == state::BlockKind::Active) {
+        rows.push_back({tr("slots"), tr("%1 of %2").arg(block->usedSlots).arg(shape.blockTokens)});
+        rows.push_back({tr("logical index"), QString::number(block->logical)});
+        rows.push_back({tr("last written"), tr("step %1").arg(block->writtenStep)});
+    } else {
+        rows.push_back({tr("size"), bytesText(shape.blockBytes)});
+        rows.push_back({tr("since"), tr("step %1").arg(block->changedStep)});
+    }
+    const QRect local = logicalRect(*id);
+    m_tip->present(m_bench.theme(), tr("Block %1").arg(id->index()), std::move(rows),
+                   QRect(viewport()->mapToGlobal(local.topLeft()), local.size()));
+}
+
+void MemoryMapCanvas::wheelEvent(QWheelEvent* event) {
+    if (!(event->modifiers() & Qt::ControlModifier)) {
+        QAbstractScrollArea::wheelEvent(event);
+        return;
+    }
+    m_wheel += event->angleDelta().y() / 120.0;
+    const int notches = static_cast<int>(m_wheel);
+    m_wheel -= notches;
+    if (notches != 0)
+        zoomBy(notches, viewport()->mapFromGlobal(event->globalPosition()).toPoint());
+    event->accept();
+}
+
+void MemoryMapCanvas::moveFocus(int columns, int rows) {
+    if (m_layout.bands().empty())
+        return;
+    if (!m_focused) {
+        m_focused = BlockId(PoolId(0), 0);
+    } else {
+        const auto band = std::find_if(m_layout.bands().begin(), m_layout.bands().end(),
+                                       [this](const MapBand& b) { return b.pool == m_focused->pool().value; });
+        const std::int64_t target = std::int64_t{m_focused->index()} + columns + std::int64_t{rows} * band->columns;
+        if (target < 0 || target >= band->blocks)
+            return;
+        m_focused = BlockId(m_focused->pool(), static_cast<std::uint32_t>(target));
+    }
+    ensureVisible(*m_focused);
+    select(*m_focused);
+    announceFocusedCell(this);
+    viewport()->update();
+}
+
+void MemoryMapCanvas::ensureVisible(BlockId block) {
+    const QRect rect = m_layout.rectOf(block);
+    QScrollBar* bar = verticalScrollBar();
+    if (rect.top() < bar->value())
+        bar->setValue(rect.top() - rect.height());
+    else if (rect.bottom() > bar->value() + bar->pageStep())
+        bar->setValue(rect.bottom() - bar->pageStep() + rect.height());
+}
+
+void MemoryMapCanvas::keyPressEvent(QKeyEvent* event) {
+    const QPoint middle = viewport()->rect().center();
+    if (event->modifiers() & (Qt::ShiftModifier | Qt::ControlModifier) && event->key() != Qt::Key_Plus) {
+        event->ignore();
+        return;
+    }
+    switch (event->key()) {
+    case Qt::Key_Left:
+        moveFocus(-1, 0);
+        break;
+    case Qt::Key_Right:
+        moveFocus(1, 0);
+        break;
+    case Qt::Key_Up:
+        moveFocus(0, -1);
+        break;
+    case Qt::Key_Down:
+        moveFocus(0, 1);
+        break;
+    case Qt::Key_PageUp:
+        verticalScrollBar()->triggerAction(QAbstractSlider::SliderPageStepSub);
+        break;
+    case Qt::Key_PageDown:
+        verticalScrollBar()->triggerAction(QAbstractSlider::SliderPageStepAdd);
+        break;
+    case Qt::Key_Return:
+    case Qt::Key_Enter:
+        if (m_focused)
+            select(*m_focused);
+        break;
+    case Qt::Key_Plus:
+    case Qt::Key_Equal:
+        zoomBy(1, middle);
+        break;
+    case Qt::Key_Minus:
+        zoomBy(-1, middle);
+        break;
+    case Qt::Key_0:
+        zoomTo(0, middle);
+        break;
+    default:
+        event->ignore();
+        return;
+    }
+    event->accept();
+}
+
+void MemoryMapCanvas::focusInEvent(QFocusEvent* event) {
+    QAbstractScrollArea::focusInEvent(event);
+    if (!m_focused && !m_layout.bands().empty())
+        m_focused = m_bench.linked.selection().block.value_or(BlockId(PoolId(0), 0));
+    announceFocusedCell(this);
+    viewport()->update();
+}
+
+void MemoryMapCanvas::focusOutEvent(QFocusEvent* event) {
+    QAbstractScrollArea::focusOutEvent(event);
+    viewport()->update();
+}
+
+QString MemoryMapCanvas::focusedCellName() const {
+    return m_focused && blockOf(*m_snapshot, *m_focused)
+               ? QString::fromStdString(query::describeBlock(*m_snapshot, *m_focused))
+               : QString();
+}
+
+QRect MemoryMapCanvas::focusedCellRect() const {
+    return m_focused ? logicalRect(*m_focused).translated(viewport()->pos()) : QRect();
+}
+
+MemoryMapView::MemoryMapView(const Workbench& bench, std::size_t laneIndex, QWidget* parent)
+    : ViewFrame(bench, laneIndex, tr("Memory map"), QStringLiteral("memory-map"), parent) {
+    auto* body = new QWidget(this);
+    auto* stack = new QStackedLayout(body);
+    m_canvas = new MemoryMapCanvas(bench, body);
+    m_empty = new EmptyNote(bench.appearance, body);
+    stack->addWidget(m_canvas);
+    stack->addWidget(m_empty);
+    setBody(body);
+
+    m_colour = addControl(tr("Colour"), tr("Colour the cells by"));
+    auto* menu = new QMenu(m_colour);
+    auto* group = new QActionGroup(menu);
+    const std::pair<ColourBy, QString> ways[] = {{ColourBy::Owner, tr("owner")},
+                                                 {ColourBy::State, tr("state")},
+                                                 {ColourBy::Age, tr("age")},
+                                                 {ColourBy::References, tr("references")}};
+    for (const auto& [way, text] : ways) {
+        QAction* action = menu->addAction(text);
+        action->setCheckable(true);
+        action->setData(static_cast<int>(way));
+        group->addAction(action);
+        connect(action, &QAction::triggered, this, [this, w = way] { m_bench.linked.setColourBy(w); });
+    }
+    m_colour->setMenu(menu);
+    this->menu()->addAction(tr("Fit"), this, [this] { m_canvas->zoomTo(0, {}); });
+    this->menu()->addAction(tr("Zoom in"), this, [this] { m_canvas->zoomBy(1, m_canvas->rect().center()); });
+    this->menu()->addAction(tr("Zoom out"), this, [this] { m_canvas->zoomBy(-1, m_canvas->rect().center()); });
+
+    connect(&bench.lanes, &LaneSet::shownChanged, this, &MemoryMapView::refresh);
+    connect(&bench.lanes, &LaneSet::lanesChanged, this, &MemoryMapView::refresh);
+    connect(&bench.linked, &LinkedState::colourByChanged, this, &MemoryMapView::refreshColour);
+    connect(&bench.appearance, &Appearance::changed, this, &MemoryMapView::refresh);
+    refreshColour();
+    refresh();
+}
+
+void MemoryMapView::refreshColour() {
+    for (QAction* action : m_colour->menu()->actions())
+        if (action->data().toInt() == static_cast<int>(m_bench.linked.colourBy())) {
+            action->setChecked(true);
+            setControlText(m_colour, tr("Colour"), action->text());
+        }
+    showLegend(legend());
+}
+
+void MemoryMapView::refresh() {
+    const SnapshotPtr snapshot = lane() ? lane()->shown() : std::make_shared<state::Snapshot>();
+    m_canvas->setSnapshot(snapshot, lane());
+    static_cast<QStackedLayout*>(m_canvas->parentWidget()->layout())
+        ->setCurrentWidget(snapshot->pools.empty() ? static_cast<QWidget*>(m_empty) : m_canvas);
+    QStringList parts;
+    for (const state::PoolState& pool : snapshot->pools)
+        parts << tr("%1 blocks × %2").arg(grouped(pool.shape.blocks), bytesText(pool.shape.blockBytes));
+    setSubtitle(parts.join(QLatin1String(", ")));
+    showLegend(legend());
+}
+
+std::vector<LegendEntry> MemoryMapView::legend() const {
+    const SnapshotPtr snapshot = lane() ? lane()->shown() : nullptr;
+    if (!snapshot || snapshot->pools.empty())
+        return {};
+    const Theme& look = theme();
+    query::MapLegend counts;
+    for (const state::PoolState& pool : snapshot->pools) {
+        const query::MapLegend own = query::legendOf(pool);
+        counts.active += own.active;
+        counts.shared += own.shared;
+        counts.partFilled += own.partFilled;
+        counts.cached += own.cached;
+        counts.free += own.free;
+        counts.reserved += own.reserved;
+    }
+    const QString strategy = snapshot->run ? QString::fromStdString(snapshot->run->strategyJson) : QString();
+    const bool contiguous = counts.reserved > 0 || strategy.contains(QLatin1String("contiguous"));
+    const auto entry = [](CellShape shape, const QColor& colour, const QString& text, std::uint64_t count) {
+        return LegendEntry{LegendEntry::Mark::Cell, CellLook{shape, colour, 0.6, {}, 0, false}, text, grouped(count)};
+    };
+    std::vector<LegendEntry> entries{
+        entry(CellShape::Solid, look.state.active, tr("active"), counts.active),
+        entry(CellShape::PartFilled, look.state.active, tr("of these part filled"), counts.partFilled)};
+    if (counts.shared > 0)
+        entries.push_back(entry(CellShape::Solid, look.shared(), tr("of these shared"), counts.shared));
+    if (counts.cached > 0)
+        entries.push_back(entry(CellShape::Hollow, look.state.cached, tr("cached"), counts.cached));
+    entries.push_back(entry(CellShape::Free, look.state.freeLine, tr("free"), counts.free));
+    if (contiguous)
+        entries.push_back(entry(CellShape::Hatched, look.state.reserved, tr("reserved"), counts.reserved));
+    return entries;
+}
+
+void MemoryMapView::paintPicture(QPainter& painter, const QRect& rect, bool vector) {
+    if (!lane() || lane()->shown()->pools.empty())
+        return;
+    MapScene scene = m_canvas->scene();
+    scene.snapshot = lane()->shown();
+    scene.focused.reset();
+    scene.hovered.reset();
+    DeviceSpace space(painter);
+    const QRect device = space.rect(rect);
+    const MapLayout layout = MapLayout::make(scene.snapshot->pools, device.size(), space.scale(), 0);
+    m_exportPainter.paint(painter, device, device, 0, layout, scene, vector);
+}
+
+} // namespace kvatlas::ui

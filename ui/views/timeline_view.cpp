@@ -1,0 +1,333 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ui/views/timeline_view.h"
+
+#include "ui/views/view_frame.h"
+
+#include <QLabel>
+#include <QMouseEvent>
+
+#include <algorithm>
+#include <cmath>
+
+namespace kvatlas::ui {
+
+namespace {
+constexpr int kHeader = 28, kAxis = 20, kMinChart = 36, kBadgeHeight = 17;
+constexpr double kVeil = 0.42;
+} // namespace
+
+// Over chart and bars: veil, playhead, focus ring. Takes no mouse.
+class TimelineView::Overlay : public QWidget {
+public:
+    explicit Overlay(TimelineView* view)
+        : QWidget(view)
+        , m_view(*view) {
+        setAttribute(Qt::WA_TransparentForMouseEvents);
+        setAccessibleName(TimelineView::tr("Playhead"));
+    }
+
+protected:
+    void paintEvent(QPaintEvent*) override {
+        QPainter painter(this);
+        const QRect body = rect().adjusted(0, kHeader, 0, 0);
+        m_view.paintVeil(painter, body.adjusted(0, 0, 0, -kAxis), m_view.m_scale);
+        m_view.paintPlayhead(painter, rect().adjusted(0, 0, 0, -kAxis), m_view.m_scale);
+        m_view.paintUnit(painter, QPoint(12, kHeader + 2));
+        if (m_view.hasFocus()) {
+            painter.setPen(QPen(m_view.m_bench.theme().accent, 2));
+            painter.drawRect(rect().adjusted(1, 1, -1, -1));
+        }
+    }
+
+private:
+    TimelineView& m_view;
+};
+
+class TimelineView::MemoryPicture : public Picture {
+public:
+    explicit MemoryPicture(TimelineView& view)
+        : m_view(view) {}
+    QString pictureTitle() const override { return TimelineView::tr("Memory over time"); }
+    QString pictureSubtitle() const override { return TimelineView::tr("KV memory in MiB, by step"); }
+    std::vector<LegendEntry> legend() const override { return m_view.memoryLegend(); }
+    void paintPicture(QPainter& painter, const QRect& rect, bool vector) override {
+        TimelineScale scale = m_view.m_scale;
+        scale.width = rect.width();
+        const QRect plot = rect.adjusted(0, 0, 0, -kAxis);
+        MemoryChart chart;
+        chart.setTheme(m_view.m_bench.theme());
+        chart.resize(plot.size());
+        chart.setHistory(*m_view.history(), scale);
+        painter.save();
+        painter.translate(plot.topLeft());
+        if (vector) {
+            // QCustomPlot paints through a QCPPainter only: record it, then play it into any device.
+            QPicture recorded;
+            QCPPainter recorder(&recorded);
+            recorder.setMode(QCPPainter::pmVectorized);
+            recorder.setMode(QCPPainter::pmNoCaching);
+            chart.toPainter(&recorder, plot.width(), plot.height());
+            recorder.end();
+            painter.drawPicture(0, 0, recorded);
+        } else {
+            painter.drawPixmap(0, 0, chart.toPixmap(plot.width(), plot.height(), painter.deviceTransform().m11()));
+        }
+        painter.restore();
+        m_view.paintUnit(painter, plot.topLeft() + QPoint(12, 2));
+        m_view.paintVeil(painter, plot, scale);
+        m_view.paintPlayhead(painter, plot, scale);
+        m_view.paintAxis(painter, QRect(rect.x(), rect.bottom() + 1 - kAxis, rect.width(), kAxis), scale);
+    }
+
+private:
+    TimelineView& m_view;
+};
+
+class TimelineView::RequestsPicture : public Picture {
+public:
+    explicit RequestsPicture(TimelineView& view)
+        : m_view(view) {}
+    QString pictureTitle() const override { return TimelineView::tr("Requests"); }
+    QString pictureSubtitle() const override { return TimelineView::tr("waiting, prefill and decode, by step"); }
+    std::vector<LegendEntry> legend() const override {
+        const Theme& theme = m_view.m_bench.theme();
+        CellLook solid{CellShape::Solid, theme.state.active, 1, {}, 0, false}, decode = solid;
+        decode.colour = mixed(theme.state.active, theme.panel, 0.30);
+        return {{LegendEntry::Mark::Line, solid, TimelineView::tr("waiting"), {}},
+                {LegendEntry::Mark::Cell, solid, TimelineView::tr("prefill"), {}},
+                {LegendEntry::Mark::Cell, decode, TimelineView::tr("decode"), {}}};
+    }
+    void paintPicture(QPainter& painter, const QRect& rect, bool) override {
+        TimelineScale scale = m_view.m_scale;
+        scale.width = rect.width();
+        const QRect body = rect.adjusted(0, kBadgeHeight, 0, -kAxis);
+        const HistoryPtr rows = m_view.history();
+        RequestBarPainter::paint(painter, body, m_view.m_bench.theme(),
+                                 query::requestBars(rows->requests, scale.axis(), rows->lastStep),
+                                 m_view.m_bench.linked.selection());
+        m_view.paintVeil(painter, body, scale);
+        m_view.paintPlayhead(painter, rect.adjusted(0, 0, 0, -kAxis), scale);
+        m_view.paintAxis(painter, QRect(rect.x(), rect.bottom() + 1 - kAxis, rect.width(), kAxis), scale);
+    }
+
+private:
+    TimelineView& m_view;
+};
+
+TimelineView::TimelineView(const Workbench& bench, QWidget* parent)
+    : QWidget(parent)
+    , m_bench(bench) {
+    setAccessibleName(tr("Timeline"));
+    setAccessibleDescription(tr("Left and right move one step, with Shift ten; Home and End jump"));
+    setFocusPolicy(Qt::StrongFocus);
+    setMouseTracking(true);
+    m_chart = new MemoryChart(this);
+    m_title = new QLabel(tr("Memory over time"), this);
+    m_title->setAttribute(Qt::WA_TransparentForMouseEvents);
+    m_legend = new LegendBar(bench, this);
+    m_legend->setAttribute(Qt::WA_TransparentForMouseEvents);
+    m_overlay = new Overlay(this);
+    m_memoryPicture = std::make_unique<MemoryPicture>(*this);
+    m_requestsPicture = std::make_unique<RequestsPicture>(*this);
+    connect(&bench.lanes, &LaneSet::historyChanged, this, &TimelineView::refreshHistory);
+    connect(&bench.lanes, &LaneSet::lanesChanged, this, &TimelineView::refreshHistory);
+    connect(&bench.lanes, &LaneSet::shownChanged, m_overlay, qOverload<>(&QWidget::update));
+    connect(&bench.linked, &LinkedState::cursorMoved, m_overlay, qOverload<>(&QWidget::update));
+    connect(&bench.linked, &LinkedState::selectionChanged, this, qOverload<>(&QWidget::update));
+    connect(&bench.appearance, &Appearance::changed, this, &TimelineView::restyle);
+    restyle();
+}
+
+TimelineView::~TimelineView() = default;
+
+HistoryPtr TimelineView::history() const {
+    static const HistoryPtr none = std::make_shared<source::HistoryAnswer>();
+    return lane() ? lane()->history() : none;
+}
+
+void TimelineView::restyle() {
+    const Theme& theme = m_bench.theme();
+    m_title->setFont(theme.textFont(theme.type.body, QFont::DemiBold));
+    m_title->adjustSize();
+    m_chart->setTheme(theme);
+    layOut();
+    refreshHistory();
+}
+
+void TimelineView::refreshHistory() {
+    const bool grows = lane() && lane()->capabilities().live && !lane()->ended();
+    const HistoryPtr rows = history();
+    m_scale.lastStep = TimelineScale::endFor(std::max(rows->lastStep, lane() ? lane()->lastStep() : 0), grows);
+    m_scale.width = width();
+    m_bars = query::requestBars(rows->requests, m_scale.axis(), rows->lastStep);
+    m_chart->setHistory(*rows, m_scale);
+    m_legend->setEntries(memoryLegend());
+    update();
+}
+
+std::vector<LegendEntry> TimelineView::memoryLegend() const {
+    const Theme& theme = m_bench.theme();
+    bool cached = false, reserved = false;
+    for (const trace::StepRow& row : history()->steps) {
+        cached = cached || row.cachedBytes > 0;
+        reserved = reserved || row.reservedBytes > 0;
+    }
+    const auto look = [](CellShape shape, const QColor& colour) { return CellLook{shape, colour, 1, {}, 0, false}; };
+    std::vector<LegendEntry> entries{
+        {LegendEntry::Mark::Cell, look(CellShape::Solid, theme.state.active), tr("active"), {}},
+        {LegendEntry::Mark::Hatch, look(CellShape::Hatched, theme.state.waste), tr("wasted inside blocks"), {}}};
+    if (cached)
+        entries.push_back({LegendEntry::Mark::Cell, look(CellShape::Hollow, theme.state.cached), tr("cached"), {}});
+    if (reserved)
+        entries.push_back(
+            {LegendEntry::Mark::Hatch, look(CellShape::Hatched, theme.state.reserved), tr("reserved"), {}});
+    entries.push_back({LegendEntry::Mark::Line, look(CellShape::Solid, theme.text), tr("capacity"), {}});
+    return entries;
+}
+
+QRect TimelineView::barsRect() const {
+    const QRect chart = m_chart->geometry();
+    return {0, chart.bottom() + 1, width(), height() - kAxis - chart.bottom() - 1};
+}
+
+void TimelineView::layOut() {
+    const int body = height() - kHeader - kAxis;
+    const int chart = std::max(kMinChart, body * 48 / 100);
+    m_title->move(12, (kHeader - m_title->height()) / 2);
+    const int legendLeft = m_title->x() + m_title->width() + 12;
+    m_legend->setGeometry(legendLeft, 4, std::max(0, width() - legendLeft), 24);
+    m_chart->setGeometry(0, kHeader, width(), chart);
+    m_scale.width = width();
+    m_overlay->setGeometry(rect());
+    m_overlay->raise();
+}
+
+void TimelineView::resizeEvent(QResizeEvent*) {
+    layOut();
+    refreshHistory();
+}
+
+void TimelineView::paintAxis(QPainter& painter, const QRect& rect, const TimelineScale& scale) const {
+    const Theme& theme = m_bench.theme();
+    painter.setPen(theme.text3);
+    painter.setFont(theme.textFont(theme.type.micro));
+    painter.drawText(QRect(rect.x() + 12, rect.y(), 60, rect.height()), Qt::AlignVCenter, tr("step"));
+    painter.setFont(theme.monoFont(theme.type.micro));
+    for (const query::Tick& tick : query::stepTicks(0, scale.lastStep, std::max(2, scale.width / 160))) {
+        const double x = rect.x() + scale.xOf(tick.value);
+        painter.fillRect(QRectF(std::round(x), rect.y(), 1, 3), theme.lineStrong);
+        const QRectF box(x - 40, rect.y() + 2, 80, rect.height() - 2);
+        const bool last = x + 20 > rect.x() + rect.width();
+        painter.drawText(last ? QRectF(rect.right() - 82, box.y(), 80, box.height()) : box,
+                         (last ? Qt::AlignRight : Qt::AlignHCenter) | Qt::AlignVCenter,
+                         QString::fromStdString(tick.text));
+    }
+}
+
+void TimelineView::paintUnit(QPainter& painter, QPoint at) const {
+    painter.setPen(m_bench.theme().text3);
+    painter.setFont(m_bench.theme().textFont(m_bench.theme().type.micro));
+    painter.drawText(QRect(at, QSize(60, 14)), Qt::AlignVCenter, m_chart->unit());
+}
+
+void TimelineView::paintVeil(QPainter& painter, const QRect& rect, const TimelineScale& scale) const {
+    if (!lane())
+        return;
+    const double from = rect.x() + scale.xOf(m_bench.linked.cursor()), to = rect.x() + scale.xOf(scale.lastStep);
+    QColor veil = m_bench.theme().panel;
+    veil.setAlphaF(kVeil);
+    if (to > from)
+        painter.fillRect(QRectF(from, rect.y(), to - from, rect.height()), veil);
+}
+
+void TimelineView::paintPlayhead(QPainter& painter, const QRect& rect, const TimelineScale& scale) const {
+    if (!lane())
+        return;
+    const Theme& theme = m_bench.theme();
+    const double x = std::round(rect.x() + scale.xOf(std::min(m_bench.linked.cursor(), scale.lastStep)));
+    const QFont font = theme.monoFont(theme.type.small, QFont::Medium);
+    const QString text = QString::number(m_bench.linked.cursor());
+    const int width = QFontMetrics(font).horizontalAdvance(text) + 12;
+    QRectF badge(x - width / 2.0, rect.y() + 5, width, kBadgeHeight);
+    badge.moveLeft(std::clamp(badge.left(), double(rect.x()), double(rect.x() + rect.width() - width)));
+    painter.fillRect(QRectF(x - 1, badge.bottom() - 1, 2, rect.bottom() - badge.bottom() + 2), theme.accent);
+    painter.save();
+    painter.setRenderHint(QPainter::Antialiasing);
+    painter.setPen(Qt::NoPen);
+    painter.setBrush(theme.accent);
+    painter.drawRoundedRect(badge, theme.radiusBadge, theme.radiusBadge);
+    painter.restore();
+    painter.setPen(theme.accentText);
+    painter.setFont(font);
+    painter.drawText(badge, Qt::AlignCenter, text);
+}
+
+void TimelineView::paintEvent(QPaintEvent*) {
+    QPainter painter(this);
+    const Theme& theme = m_bench.theme();
+    painter.fillRect(rect(), theme.panel);
+    const QRect bars = barsRect();
+    painter.setFont(theme.textFont(theme.type.body - 1, QFont::DemiBold));
+    painter.setPen(theme.text);
+    painter.drawText(QRect(12, bars.y() + 3, TimelineScale::kLeft - 16, 18), Qt::AlignVCenter, tr("Requests"));
+    RequestBarPainter::paint(painter, bars, theme, m_bars, m_bench.linked.selection());
+    paintAxis(painter, QRect(0, height() - kAxis, width(), kAxis), m_scale);
+}
+
+void TimelineView::scrub(double x) {
+    if (!lane())
+        return;
+    m_bench.lanes.goTo(m_scale.stepAt(x));
+}
+
+void TimelineView::mousePressEvent(QMouseEvent* event) {
+    if (event->button() != Qt::LeftButton)
+        return;
+    if (const auto request = RequestBarPainter::barAt(event->position().toPoint(), barsRect(), m_bars)) {
+        m_bench.linked.select({*request, {}, {}});
+        return;
+    }
+    if (event->position().y() < kHeader && std::abs(event->position().x() - m_scale.xOf(m_bench.linked.cursor())) > 12)
+        return;
+    m_scrubbing = true;
+    scrub(event->position().x());
+}
+
+void TimelineView::mouseMoveEvent(QMouseEvent* event) {
+    if (m_scrubbing)
+        scrub(event->position().x());
+    const bool grip = std::abs(event->position().x() - m_scale.xOf(m_bench.linked.cursor())) <= 6;
+    setCursor(grip || m_scrubbing ? Qt::SizeHorCursor : Qt::ArrowCursor);
+}
+
+void TimelineView::mouseReleaseEvent(QMouseEvent*) {
+    m_scrubbing = false;
+}
+
+void TimelineView::keyPressEvent(QKeyEvent* event) {
+    const int by = event->modifiers() & Qt::ShiftModifier ? 10 : 1;
+    switch (event->key()) {
+    case Qt::Key_Left:
+        m_bench.lanes.stepBy(-by);
+        break;
+    case Qt::Key_Right:
+        m_bench.lanes.stepBy(by);
+        break;
+    default:
+        QWidget::keyPressEvent(event);
+        return;
+    }
+    event->accept();
+}
+
+void TimelineView::focusInEvent(QFocusEvent* event) {
+    QWidget::focusInEvent(event);
+    m_overlay->update();
+}
+
+void TimelineView::focusOutEvent(QFocusEvent* event) {
+    QWidget::focusOutEvent(event);
+    m_overlay->update();
+}
+
+} // namespace kvatlas::ui
