@@ -25,15 +25,16 @@ std::string shapeOf(const GgufTensor& tensor) {
 
 } // namespace
 
-Result<std::shared_ptr<const Model>> Model::open(const std::filesystem::path& path) {
-    return build(GgufFile::open(path));
+Result<std::shared_ptr<const Model>> Model::open(const std::filesystem::path& path, const ModelOptions& options) {
+    return build(GgufFile::open(path), options);
 }
 
-Result<std::shared_ptr<const Model>> Model::fromBytes(std::vector<std::byte> bytes, std::string name) {
-    return build(GgufFile::fromBytes(std::move(bytes), std::move(name)));
+Result<std::shared_ptr<const Model>> Model::fromBytes(std::vector<std::byte> bytes, std::string name,
+                                                      const ModelOptions& options) {
+    return build(GgufFile::fromBytes(std::move(bytes), std::move(name)), options);
 }
 
-Result<std::shared_ptr<const Model>> Model::build(Result<GgufFile> file) {
+Result<std::shared_ptr<const Model>> Model::build(Result<GgufFile> file, const ModelOptions& options) {
     if (!file)
         return tl::unexpected(file.error());
     const std::shared_ptr<Model> model(new Model(std::move(*file)));
@@ -44,7 +45,7 @@ Result<std::shared_ptr<const Model>> Model::build(Result<GgufFile> file) {
     if (auto ok = model->bindWeights(); !ok)
         return tl::unexpected(ok.error());
 
-    auto tokenizer = Tokenizer::fromGguf(model->m_file);
+    auto tokenizer = Tokenizer::fromGguf(model->m_file, options.preTokenizer);
     if (!tokenizer)
         return tl::unexpected(tokenizer.error());
     if (tokenizer->vocabulary() != model->m_config.vocabulary)

@@ -53,11 +53,17 @@ struct LayerWeights {
     WeightTensor down;            // [embedding, feedForward]
 };
 
+struct ModelOptions {
+    std::optional<PreTokenizer> preTokenizer; // instead of the one that the file names
+};
+
 class Model {
 public:
-    static Result<std::shared_ptr<const Model>> open(const std::filesystem::path& path);
+    static Result<std::shared_ptr<const Model>> open(const std::filesystem::path& path,
+                                                     const ModelOptions& options = {});
     // `name` stands for the path in messages.
-    static Result<std::shared_ptr<const Model>> fromBytes(std::vector<std::byte> bytes, std::string name);
+    static Result<std::shared_ptr<const Model>> fromBytes(std::vector<std::byte> bytes, std::string name,
+                                                          const ModelOptions& options = {});
 
     const ModelConfig& config() const { return m_config; }
     const WeightTensor& tokenEmbedding() const { return m_tokenEmbedding; } // [vocabulary, embedding]
@@ -84,7 +90,7 @@ public:
 private:
     explicit Model(GgufFile file)
         : m_file(std::move(file)) {}
-    static Result<std::shared_ptr<const Model>> build(Result<GgufFile> file);
+    static Result<std::shared_ptr<const Model>> build(Result<GgufFile> file, const ModelOptions& options);
     Result<void> bindWeights();
     Result<void> bindLayer(std::uint32_t layer);
     Result<void> refuseUnboundTensors();

@@ -8,14 +8,10 @@
 #include "core/model/tokenizer.h"
 
 #include <memory>
-#include <optional>
 #include <string_view>
 #include <vector>
 
 namespace kvatlas::model {
-
-// The rule that a value of tokenizer.ggml.pre names; empty for a name that is not known.
-std::optional<PreTokenizer> preTokenizerNamed(std::string_view name);
 
 class Splitter {
 public:

@@ -100,7 +100,7 @@ struct Tokenizer::Tables {
     Result<void> readTokens(const GgufFile& file);
     Result<void> readKinds(const GgufFile& file);
     Result<void> readMerges(const GgufFile& file);
-    Result<void> readRule(const GgufFile& file);
+    Result<void> readRule(const GgufFile& file, std::optional<PreTokenizer> asked);
     Result<void> readEnds(const GgufFile& file);
     Result<void> readId(const GgufFile& file, std::string_view key, std::optional<TokenId>& out);
 
@@ -201,11 +201,11 @@ Result<void> Tokenizer::Tables::readMerges(const GgufFile& file) {
     return {};
 }
 
-Result<void> Tokenizer::Tables::readRule(const GgufFile& file) {
+Result<void> Tokenizer::Tables::readRule(const GgufFile& file, std::optional<PreTokenizer> asked) {
     const auto name = file.textOr("tokenizer.ggml.pre", "");
     if (!name)
         return tl::unexpected(name.error());
-    if (const auto known = preTokenizerNamed(*name))
+    if (const auto known = asked ? asked : preTokenizerNamed(*name))
         rule = *known;
     else
         warnings.push_back(
@@ -254,11 +254,11 @@ Result<void> Tokenizer::Tables::readEnds(const GgufFile& file) {
     return {};
 }
 
-Result<Tokenizer> Tokenizer::fromGguf(const GgufFile& file) {
+Result<Tokenizer> Tokenizer::fromGguf(const GgufFile& file, std::optional<PreTokenizer> rule) {
     auto tables = std::make_unique<Tables>();
     const auto done = tables->readTokens(file)
                           .and_then([&] { return tables->readMerges(file); })
-                          .and_then([&] { return tables->readRule(file); })
+                          .and_then([&] { return tables->readRule(file, rule); })
                           .and_then([&] { return tables->readEnds(file); });
     if (!done)
         return tl::unexpected(done.error());

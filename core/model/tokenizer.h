@@ -30,10 +30,13 @@ enum class TokenKind : std::uint8_t { Normal = 1, Unknown = 2, Control = 3, User
 enum class PreTokenizer : std::uint8_t { Gpt2, Smollm, LlamaBpe, Qwen2 };
 
 std::string_view nameOf(PreTokenizer rule); // "gpt-2", "smollm", "llama-bpe", "qwen2"
+// The rule that a value of tokenizer.ggml.pre names; empty for a name that is not known.
+std::optional<PreTokenizer> preTokenizerNamed(std::string_view name);
 
 class Tokenizer {
 public:
-    static Result<Tokenizer> fromGguf(const GgufFile& file);
+    // `rule` overrides what tokenizer.ggml.pre says, for files that name a rule that is not known, or none.
+    static Result<Tokenizer> fromGguf(const GgufFile& file, std::optional<PreTokenizer> rule = {});
     ~Tokenizer();
     Tokenizer(Tokenizer&&) noexcept;
     Tokenizer& operator=(Tokenizer&&) noexcept;
