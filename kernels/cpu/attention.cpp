@@ -48,7 +48,24 @@ struct Segment {
     const std::byte* k[kChunks]; // chunk of 16 keys: element (d, key) at k + (d * kStride + key) * width
     std::size_t kStride = 0;     // elements
     const std::byte* v[kSegmentSlots];
+    // Where it lies in the arena, a slot's share of its block at a time, to be asked for early: blocks are scattered,
+    // so that the processor's own prefetch does not find them.
+    const std::byte* kShare[kSegmentSlots];
+    const std::byte* vShare[kSegmentSlots];
+    std::size_t kShareBytes = 0, vShareBytes = 0;
 };
+
+HWY_INLINE void prefetchShare(const std::byte* at, std::size_t bytes) {
+    for (std::size_t i = 0; i < bytes; i += 64)
+        __builtin_prefetch(at + i, 0, 2);
+}
+
+template <int kBytes>
+HWY_INLINE void copyColumns(const std::byte* from, std::size_t fromStep, std::uint32_t count, std::byte* to,
+                            std::size_t toStep) {
+    for (std::size_t d = 0; d < count; ++d)
+        __builtin_memcpy(to + d * toStep, from + d * fromStep, kBytes);
+}
 
 void gatherKeys(const AttendTask& task, const std::uint32_t* table, std::uint32_t first, std::uint32_t count,
                 std::byte* to) {
@@ -60,38 +77,53 @@ void gatherKeys(const AttendTask& task, const std::uint32_t* table, std::uint32_
         const std::uint32_t run = left < count - i ? left : count - i;
         const std::byte* from = task.arena->blocks + table[slot / layout.blockTokens] * layout.blockBytes() +
                                 layout.kOffset(task.layer, task.kvHead) + inBlock * width;
-        for (std::uint32_t d = 0; d < layout.headDim; ++d)
-            __builtin_memcpy(to + (std::size_t{d} * 16 + i) * width, from + std::size_t{d} * layout.blockTokens * width,
-                             run * width);
+        const std::size_t step = layout.blockTokens * width;
+        std::byte* at = to + i * width;
+        if (run * width == 2)
+            copyColumns<2>(from, step, layout.headDim, at, 16 * width);
+        else if (run * width == 4)
+            copyColumns<4>(from, step, layout.headDim, at, 16 * width);
+        else if (run * width == 8)
+            copyColumns<8>(from, step, layout.headDim, at, 16 * width);
+        else
+            for (std::uint32_t d = 0; d < layout.headDim; ++d)
+                __builtin_memcpy(at + d * 16 * width, from + d * step, run * width);
         i += run;
     }
 }
 
-void locate(const AttendTask& task, std::uint32_t first, std::uint32_t count, const Scratch& scratch,
-            Segment& segment) {
+void locate(const AttendTask& task, std::uint32_t first, std::uint32_t count, Segment& segment) {
     const KvLayout& layout = task.arena->layout;
     const std::uint32_t* table = task.batch->blockTables[task.batch->sequenceOf[task.firstRow]];
     const std::size_t kWidth = elementBytes(layout.kFormat), vWidth = elementBytes(layout.vFormat);
     segment.count = count;
+    segment.kShareBytes = layout.headDim * kWidth;
+    segment.vShareBytes = layout.headDim * vWidth;
     const bool direct = layout.blockTokens % 16 == 0;
     segment.kStride = direct ? layout.blockTokens : 16;
-    for (std::uint32_t c = 0; c * 16 < count; ++c) {
-        const std::uint32_t slot = first + c * 16;
-        if (direct) {
-            segment.k[c] = task.arena->blocks + table[slot / layout.blockTokens] * layout.blockBytes() +
-                           layout.kOffset(task.layer, task.kvHead) + slot % layout.blockTokens * kWidth;
-        } else {
+    const std::size_t kAt = layout.kOffset(task.layer, task.kvHead), vAt = layout.vOffset(task.layer, task.kvHead);
+    for (std::uint32_t i = 0; i < count; ++i) {
+        const std::uint32_t slot = first + i, inBlock = slot % layout.blockTokens;
+        const std::byte* block = task.arena->blocks + table[slot / layout.blockTokens] * layout.blockBytes();
+        segment.kShare[i] = block + kAt + inBlock * segment.kShareBytes;
+        segment.v[i] = segment.vShare[i] = block + vAt + inBlock * segment.vShareBytes;
+        if (direct && i % 16 == 0)
+            segment.k[i / 16] = block + kAt + inBlock * kWidth;
+    }
+}
+
+// What scoring and summing need beyond locate(): copies of what does not lie in whole vectors.
+void gather(const AttendTask& task, std::uint32_t first, const Scratch& scratch, Segment& segment) {
+    const KvLayout& layout = task.arena->layout;
+    const std::uint32_t* table = task.batch->blockTables[task.batch->sequenceOf[task.firstRow]];
+    const std::size_t kWidth = elementBytes(layout.kFormat), vWidth = elementBytes(layout.vFormat);
+    const std::uint32_t count = segment.count;
+    if (layout.blockTokens % 16 != 0)
+        for (std::uint32_t c = 0; c * 16 < count; ++c) {
             std::byte* to = scratch.k + std::size_t{c} * 16 * padded(layout.headDim) * kWidth;
-            gatherKeys(task, table, slot, count - c * 16 < 16 ? count - c * 16 : 16, to);
+            gatherKeys(task, table, first + c * 16, count - c * 16 < 16 ? count - c * 16 : 16, to);
             segment.k[c] = to;
         }
-    }
-    const std::size_t vAt = layout.vOffset(task.layer, task.kvHead);
-    for (std::uint32_t i = 0; i < count; ++i) {
-        const std::uint32_t slot = first + i;
-        segment.v[i] = task.arena->blocks + table[slot / layout.blockTokens] * layout.blockBytes() + vAt +
-                       std::size_t{slot % layout.blockTokens} * layout.headDim * vWidth;
-    }
     if (layout.headDim % 16 != 0) { // channels by whole vectors: rows are copied to where they may be read further
         const std::size_t rowBytes = padded(layout.headDim) * vWidth;
         for (std::uint32_t i = 0; i < count; ++i) {
@@ -111,18 +143,23 @@ template <bool kHalf> HWY_INLINE VF loadStored(const std::byte* at, std::size_t 
 // Scores of kQueries queries, the first at queries[0][0], with the keys of kChunksAtOnce chunks; d ascending, one lane
 // a key.
 template <bool kHalf, int kQueries, int kChunksAtOnce>
-HWY_INLINE void scoreChunks(const std::byte* const* k, std::size_t stride, const float* queries, std::uint32_t headDim,
+HWY_INLINE void scoreChunks(const Segment& segment, std::uint32_t chunk, const float* queries, std::uint32_t headDim,
                             float* scores) {
+    const std::byte* const* k = segment.k + chunk;
+    const std::byte* const* vShare = segment.vShare + 16 * chunk;
+    const std::size_t stride = segment.kStride;
     constexpr int kCount = kChunksAtOnce * kVectors;
     VF sums[kCount][kQueries];
     HWY_UNROLL(16) for (int v = 0; v < kCount; ++v) {
         HWY_UNROLL(16) for (int q = 0; q < kQueries; ++q) sums[v][q] = hn::Zero(DF());
     }
     for (std::size_t d = 0; d < headDim; ++d) {
+        if (d < 16 * kChunksAtOnce)
+            prefetchShare(vShare[d], segment.vShareBytes);
         VF keys[kCount];
         HWY_UNROLL(16)
-        for (int v = 0; v < kCount; ++v) keys[v] =
-            loadStored<kHalf>(k[v / kVectors], d * stride + static_cast<std::size_t>(v % kVectors * kLanes));
+        for (int v = 0; v < kCount; ++v)
+            keys[v] = loadStored<kHalf>(k[v / kVectors], d * stride + static_cast<std::size_t>(v % kVectors * kLanes));
         HWY_UNROLL(16) for (int q = 0; q < kQueries; ++q) {
             const VF value = hn::Set(DF(), queries[d * kMaxQueries + q]);
             HWY_UNROLL(16) for (int v = 0; v < kCount; ++v) sums[v][q] = hn::MulAdd(keys[v], value, sums[v][q]);
@@ -130,7 +167,8 @@ HWY_INLINE void scoreChunks(const std::byte* const* k, std::size_t stride, const
     }
     HWY_UNROLL(16) for (int q = 0; q < kQueries; ++q) {
         HWY_UNROLL(16)
-        for (int v = 0; v < kCount; ++v) hn::StoreU(sums[v][q], DF(), scores + q * kSegmentSlots + v * kLanes);
+        for (int v = 0; v < kCount; ++v)
+            hn::StoreU(sums[v][q], DF(), scores + q * kSegmentSlots + v * kLanes);
     }
 }
 
@@ -141,9 +179,9 @@ HWY_NOINLINE void scoreSegment(const Segment& segment, const float* queries, std
     const std::uint32_t chunks = (segment.count + 15) / 16;
     std::uint32_t c = 0;
     for (; c + kAtOnce <= chunks; c += kAtOnce)
-        scoreChunks<kHalf, kQueries, kAtOnce>(segment.k + c, segment.kStride, queries, headDim, scores + c * 16);
+        scoreChunks<kHalf, kQueries, kAtOnce>(segment, c, queries, headDim, scores + c * 16);
     for (; c < chunks; ++c)
-        scoreChunks<kHalf, kQueries, 1>(segment.k + c, segment.kStride, queries, headDim, scores + c * 16);
+        scoreChunks<kHalf, kQueries, 1>(segment, c, queries, headDim, scores + c * 16);
 }
 
 // scores [count] -> p = exp(s * scale - max); lanes from count on become 0. Sum by lane i mod 16.
@@ -177,19 +215,21 @@ HWY_NOINLINE void softmax(float* scores, std::uint32_t count, float scale, float
 
 // output [query][channels of kCount vectors] += p[slot] * v[slot], slots [first, last) ascending, one lane a channel.
 template <bool kHalf, int kQueries, int kCount>
-HWY_INLINE void addChannels(const Segment& segment, std::uint32_t first, std::uint32_t last, std::size_t channel,
-                            const float* p, float* output, std::size_t outputStride) {
+HWY_INLINE void addChannels(const Segment& segment, const Segment& next, std::uint32_t first, std::uint32_t last,
+                            std::size_t channel, const float* p, float* output, std::size_t outputStride) {
     VF sums[kQueries][kCount];
     HWY_UNROLL(16) for (int q = 0; q < kQueries; ++q) {
         HWY_UNROLL(16)
-        for (int v = 0; v < kCount; ++v) sums[q][v] =
-            hn::LoadU(DF(), output + q * outputStride + channel + static_cast<std::size_t>(v * kLanes));
+        for (int v = 0; v < kCount; ++v)
+            sums[q][v] = hn::LoadU(DF(), output + q * outputStride + channel + static_cast<std::size_t>(v * kLanes));
     }
     for (std::uint32_t slot = first; slot < last; ++slot) {
+        if (channel == 0 && slot < next.count)
+            prefetchShare(next.kShare[slot], next.kShareBytes);
         VF values[kCount];
         HWY_UNROLL(16)
-        for (int v = 0; v < kCount; ++v) values[v] =
-            loadStored<kHalf>(segment.v[slot], channel + static_cast<std::size_t>(v * kLanes));
+        for (int v = 0; v < kCount; ++v)
+            values[v] = loadStored<kHalf>(segment.v[slot], channel + static_cast<std::size_t>(v * kLanes));
         HWY_UNROLL(16) for (int q = 0; q < kQueries; ++q) {
             const VF weight = hn::Set(DF(), p[q * kSegmentSlots + slot]);
             HWY_UNROLL(16) for (int v = 0; v < kCount; ++v) sums[q][v] = hn::MulAdd(weight, values[v], sums[q][v]);
@@ -203,15 +243,15 @@ HWY_INLINE void addChannels(const Segment& segment, std::uint32_t first, std::ui
 }
 
 template <bool kHalf, int kQueries>
-HWY_NOINLINE void addValues(const Segment& segment, std::uint32_t first, std::uint32_t last, const float* p,
-                            std::size_t dim, float* output) {
+HWY_NOINLINE void addValues(const Segment& segment, const Segment& next, std::uint32_t first, std::uint32_t last,
+                            const float* p, std::size_t dim, float* output) {
     constexpr int kFit = kSums / kQueries;
     constexpr int kCount = kFit >= 4 ? 4 : kFit >= 2 ? 2 : 1;
     std::size_t channel = 0;
     for (; channel + kCount * kLanes <= dim; channel += kCount * kLanes)
-        addChannels<kHalf, kQueries, kCount>(segment, first, last, channel, p, output, dim);
+        addChannels<kHalf, kQueries, kCount>(segment, next, first, last, channel, p, output, dim);
     for (; channel < dim; channel += kLanes)
-        addChannels<kHalf, kQueries, 1>(segment, first, last, channel, p, output, dim);
+        addChannels<kHalf, kQueries, 1>(segment, next, first, last, channel, p, output, dim);
 }
 
 // Takes queries off [first, last) in pieces of 6, 4, 3, 2, 1.
@@ -246,20 +286,20 @@ void scoreQueries(const Segment& segment, const Scratch& scratch, std::uint32_t 
 }
 
 template <bool kHalf>
-void addQueries(const Segment& segment, const Scratch& scratch, std::uint32_t first, std::uint32_t last,
-                std::uint32_t heads, const std::uint32_t* counts, std::size_t dim) {
+void addQueries(const Segment& segment, const Segment& next, const Scratch& scratch, std::uint32_t first,
+                std::uint32_t last, std::uint32_t heads, const std::uint32_t* counts, std::size_t dim) {
     for (std::uint32_t q = first; q < last;) {
         const std::uint32_t piece = pieceOf(last - q);
         // Positions ascend with the rows: the first query of the piece reads the fewest slots.
         const std::uint32_t common = counts[q / heads];
         float* p = scratch.scores + q * kSegmentSlots;
         float* output = scratch.output + q * dim;
-#define KVATLAS_ADD(n) addValues<kHalf, n>(segment, 0, common, p, dim, output);
+#define KVATLAS_ADD(n) addValues<kHalf, n>(segment, next, 0, common, p, dim, output);
         KVATLAS_QUERY_PIECES(piece, KVATLAS_ADD)
 #undef KVATLAS_ADD
         for (std::uint32_t i = 0; i < piece; ++i)
             if (counts[(q + i) / heads] > common)
-                addValues<kHalf, 1>(segment, common, counts[(q + i) / heads], p + i * kSegmentSlots, dim,
+                addValues<kHalf, 1>(segment, next, common, counts[(q + i) / heads], p + i * kSegmentSlots, dim,
                                     output + i * dim);
         q += piece;
     }
@@ -302,26 +342,26 @@ void transposeQueries(const AttendTask& task, const Scratch& scratch) {
         }
 }
 
-// One segment for all queries of the task: p, sums and output in scratch. counts [rows]: slots each row reads in it.
-// Returns the first query that reads any.
-std::uint32_t runSegment(const AttendTask& task, const Scratch& scratch, std::uint32_t segmentIndex,
-                         std::uint32_t* counts, float* maxima, float* sums) {
+// Slots of segment `index` that a row reads.
+HWY_INLINE std::uint32_t slotsRead(const AttendTask& task, std::uint32_t row, std::uint32_t index) {
+    const std::uint32_t length = task.batch->positionOf[row] + 1, start = index * kSegmentSlots;
+    const std::uint32_t beyond = length > start ? length - start : 0;
+    return beyond < kSegmentSlots ? beyond : kSegmentSlots;
+}
+
+// One segment for all queries of the task: p, sums and output in scratch. `next` is fetched meanwhile.
+// Returns the first query that reads any slot of it; positions ascend, so that all queries after it do.
+std::uint32_t runSegment(const AttendTask& task, const Scratch& scratch, std::uint32_t index, Segment& segment,
+                         const Segment& next, float* maxima, float* sums) {
     const KvLayout& layout = task.arena->layout;
     const std::uint32_t rows = task.lastRow - task.firstRow, queries = rows * task.heads;
-    const std::uint32_t start = segmentIndex * kSegmentSlots;
-    std::uint32_t most = 0, firstRow = rows;
+    std::uint32_t counts[kMaxQueries], firstRow = rows;
     for (std::uint32_t r = rows; r-- > 0;) {
-        const std::uint32_t length = task.batch->positionOf[task.firstRow + r] + 1;
-        const std::uint32_t beyond = length > start ? length - start : 0;
-        counts[r] = beyond < kSegmentSlots ? beyond : kSegmentSlots;
-        most = counts[r] > most ? counts[r] : most;
+        counts[r] = slotsRead(task, task.firstRow + r, index);
         firstRow = counts[r] > 0 ? r : firstRow;
     }
     const std::uint32_t first = firstRow * task.heads;
-    if (first >= queries)
-        return queries;
-    Segment segment;
-    locate(task, start, most, scratch, segment);
+    gather(task, index * kSegmentSlots, scratch, segment);
     if (layout.kFormat == StorageFormat::F16)
         scoreQueries<true>(segment, scratch, first, queries, layout.headDim);
     else
@@ -332,10 +372,17 @@ std::uint32_t runSegment(const AttendTask& task, const Scratch& scratch, std::ui
     for (std::size_t i = first * dim; i < queries * dim; ++i)
         scratch.output[i] = 0.0f;
     if (layout.vFormat == StorageFormat::F16)
-        addQueries<true>(segment, scratch, first, queries, task.heads, counts, dim);
+        addQueries<true>(segment, next, scratch, first, queries, task.heads, counts, dim);
     else
-        addQueries<false>(segment, scratch, first, queries, task.heads, counts, dim);
+        addQueries<false>(segment, next, scratch, first, queries, task.heads, counts, dim);
     return first;
+}
+
+// The segment `index` of the task; none from lastSegment on.
+void locateSegment(const AttendTask& task, std::uint32_t index, Segment& segment) {
+    segment.count = 0;
+    if (index < task.lastSegment)
+        locate(task, index * kSegmentSlots, slotsRead(task, task.lastRow - 1, index), segment);
 }
 
 void attend(const AttendTask& task) {
@@ -344,11 +391,18 @@ void attend(const AttendTask& task) {
     const std::uint32_t queries = (task.lastRow - task.firstRow) * task.heads;
     const std::size_t dim = padded(headDim), stateFloats = dim + 16;
     transposeQueries(task, scratch);
-    std::uint32_t counts[kMaxQueries];
     float maxima[kMaxQueries], sums[kMaxQueries];
-    for (std::uint32_t s = task.firstSegment; s < task.lastSegment; ++s)
-        for (std::uint32_t q = runSegment(task, scratch, s, counts, maxima, sums); q < queries; ++q)
+    Segment segments[2];
+    locateSegment(task, task.firstSegment, segments[0]);
+    for (std::uint32_t i = 0; i < segments[0].count; ++i)
+        prefetchShare(segments[0].kShare[i], segments[0].kShareBytes);
+    for (std::uint32_t s = task.firstSegment; s < task.lastSegment; ++s) {
+        Segment& current = segments[(s - task.firstSegment) % 2];
+        Segment& next = segments[(s - task.firstSegment + 1) % 2];
+        locateSegment(task, s + 1, next);
+        for (std::uint32_t q = runSegment(task, scratch, s, current, next, maxima, sums); q < queries; ++q)
             combineInto(scratch.state + q * stateFloats, s == 0, maxima[q], sums[q], scratch.output + q * dim, headDim);
+    }
     for (std::uint32_t q = 0; q < queries; ++q) {
         const std::size_t row = task.firstRow + q / task.heads, head = task.firstHead + q % task.heads;
         finish(scratch.state + q * stateFloats, headDim, task.out + (row * task.queryHeads + head) * headDim);
@@ -359,9 +413,12 @@ void segmentOnly(const AttendTask& task, float* partials) {
     const std::uint32_t headDim = task.arena->layout.headDim;
     const Scratch scratch(task.scratch, headDim);
     transposeQueries(task, scratch);
-    std::uint32_t counts[kMaxQueries];
     float maxima[kMaxQueries], sums[kMaxQueries];
-    runSegment(task, scratch, task.firstSegment, counts, maxima, sums);
+    Segment segment, none;
+    locateSegment(task, task.firstSegment, segment);
+    for (std::uint32_t i = 0; i < segment.count; ++i)
+        prefetchShare(segment.kShare[i], segment.kShareBytes);
+    runSegment(task, scratch, task.firstSegment, segment, none, maxima, sums);
     for (std::uint32_t q = 0; q < task.heads; ++q) {
         float* to = partials + q * partialFloats(headDim);
         to[0] = maxima[q];

@@ -6,6 +6,7 @@
 //   template <int kBits> struct Dot        kBits: width of the stored codes (4, 5, 6 or 8)
 //       Codes prepare(VI stored)           once per 4 columns and 16 rows
 //       VI step(VI sum, Codes, VI q)       sum + the products of 4 codes of a lane with 4 int8 of q
+//       VI join(VI, VI)                    two unfinished sums of different columns
 //       VI finish(VI sum)                  the sums, one int32 a lane; up to 8 steps are exact
 //       kSigned                            prepare() takes the offset of an 8-bit code away
 //
@@ -53,17 +54,24 @@ HWY_INLINE void tileSums(const std::byte* codes, const std::byte* scales, const 
     using D = Dot<Format::kBits>;
     constexpr int kOffset = Format::kBits == 8 && D::kSigned ? 0 : static_cast<int>(Format::kLayout.offset);
     constexpr int kParts = Format::kTwoScales ? 2 : 1;
+    // Few sums would wait for themselves: they are formed in several pieces (integers, so that it does not matter).
+    constexpr int kPieces = kWidth * kCount == 1 ? 4 : kWidth * kCount <= 4 ? 2 : 1;
     const DI di;
-    VI part[kParts][kCount][kWidth];
+    VI part[kParts][kPieces][kCount][kWidth];
     HWY_UNROLL(2) for (int p = 0; p < kParts; ++p) {
-        HWY_UNROLL(16) for (int v = 0; v < kCount; ++v) {
-            HWY_UNROLL(16) for (int t = 0; t < kWidth; ++t) part[p][v][t] = hn::Zero(di);
+        HWY_UNROLL(4) for (int i = 0; i < kPieces; ++i) {
+            HWY_UNROLL(16) for (int v = 0; v < kCount; ++v) {
+                HWY_UNROLL(16) for (int t = 0; t < kWidth; ++t) part[p][i][v][t] = hn::Zero(di);
+            }
         }
         HWY_UNROLL(8)
-        for (int i = 0; i < 8 / kParts; ++i) addFour<Format, kWidth, kCount>(p * 4 + i, codes, q.codes, part[p]);
+        for (int i = 0; i < 8 / kParts; ++i)
+            addFour<Format, kWidth, kCount>(p * 4 + i, codes, q.codes, part[p][i % kPieces]);
         HWY_UNROLL(16) for (int v = 0; v < kCount; ++v) {
             HWY_UNROLL(16) for (int t = 0; t < kWidth; ++t) {
-                VI sum = D::finish(part[p][v][t]);
+                VI pieces = part[p][0][v][t];
+                HWY_UNROLL(4) for (int i = 1; i < kPieces; ++i) pieces = D::join(pieces, part[p][i][v][t]);
+                VI sum = D::finish(pieces);
                 if constexpr (Format::kTwoScales)
                     sum = hn::Mul(hn::Sub(sum, hn::Set(di, q.sums[p * kWidth + t] * kOffset)),
                                   Format::columnScale(scales, v, p));
@@ -89,6 +97,10 @@ HWY_NOINLINE void fastRows(const CpuMatrix& matrix, std::uint32_t group, int fir
     const std::uint32_t tiles = matrix.cols / kTileCols;
     for (std::uint32_t tile = 0; tile < tiles; ++tile) {
         const PanelTile q = panelTile<kWidth>(panel, tile);
+        HWY_UNROLL(8)
+        for (std::uint32_t line = 0; line < Format::kLayout.codeBytes * kCount / kVectors; line += 64)
+            prefetchStream(codes + line);
+        prefetchStream(scales);
         VI sums[kCount][kWidth];
         // Column scales are read with the vector's own number: only whole groups do so.
         static_assert(!Format::kTwoScales || kCount == kVectors);
@@ -110,8 +122,9 @@ HWY_NOINLINE void fastRows(const CpuMatrix& matrix, std::uint32_t group, int fir
     const std::uint32_t row = group * kGroupRows + static_cast<std::uint32_t>(kLanes * firstVector);
     HWY_UNROLL(16) for (int t = 0; t < kWidth; ++t) {
         HWY_UNROLL(16)
-        for (int v = 0; v < kCount; ++v) storeRows(acc[v][t], out + std::size_t{matrix.rows} * t,
-                                                   row + static_cast<std::uint32_t>(kLanes * v), matrix.rows);
+        for (int v = 0; v < kCount; ++v)
+            storeRows(acc[v][t], out + std::size_t{matrix.rows} * t, row + static_cast<std::uint32_t>(kLanes * v),
+                      matrix.rows);
     }
 }
 

@@ -87,6 +87,9 @@ template <int kBits> struct Dot {
             return VI{_mm512_add_epi16(sum.raw, pairs)};
         return VI{_mm512_add_epi32(sum.raw, _mm512_madd_epi16(pairs, _mm512_set1_epi16(1)))};
     }
+    static HWY_INLINE VI join(VI a, VI b) {
+        return VI{kBits == 4 ? _mm512_add_epi16(a.raw, b.raw) : _mm512_add_epi32(a.raw, b.raw)};
+    }
     static HWY_INLINE VI finish(VI sum) {
         if constexpr (kBits == 4)
             return VI{_mm512_madd_epi16(sum.raw, _mm512_set1_epi16(1))};
@@ -118,6 +121,9 @@ template <int kBits> struct Dot {
             return VI{_mm256_add_epi16(sum.raw, pairs)};
         return VI{_mm256_add_epi32(sum.raw, _mm256_madd_epi16(pairs, _mm256_set1_epi16(1)))};
     }
+    static HWY_INLINE VI join(VI a, VI b) {
+        return VI{kBits == 4 ? _mm256_add_epi16(a.raw, b.raw) : _mm256_add_epi32(a.raw, b.raw)};
+    }
     static HWY_INLINE VI finish(VI sum) {
         if constexpr (kBits == 4)
             return VI{_mm256_madd_epi16(sum.raw, _mm256_set1_epi16(1))};
@@ -141,6 +147,7 @@ template <int kBits> struct Dot {
         const int32x4_t high = vpaddlq_s16(vmull_s8(vget_high_s8(codes), vget_high_s8(other)));
         return VI(vaddq_s32(sum.raw, vpaddq_s32(low, high)));
     }
+    static HWY_INLINE VI join(VI a, VI b) { return hn::Add(a, b); }
     static HWY_INLINE VI finish(VI sum) { return sum; }
 };
 #endif
@@ -171,6 +178,7 @@ template <int kBits> struct Dot {
     using Codes = VI;
     static HWY_INLINE Codes prepare(VI stored) { return stored; }
     static HWY_INLINE VI step(VI sum, Codes codes, VI q) { return VI{_mm512_dpbusd_epi32(sum.raw, codes.raw, q.raw)}; }
+    static HWY_INLINE VI join(VI a, VI b) { return hn::Add(a, b); }
     static HWY_INLINE VI finish(VI sum) { return sum; }
 };
 

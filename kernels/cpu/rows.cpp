@@ -216,7 +216,19 @@ void exponentials(const float* x, std::size_t n, float* out) {
     }
 }
 
-constexpr RowFunctions kRows = {embed, rmsNorm, rope, storeKv, siluMultiply, add, exponentials};
+std::uint32_t readBytes(const std::byte* data, std::size_t bytes) {
+    const DI di;
+    VI sums[4] = {hn::Zero(di), hn::Zero(di), hn::Zero(di), hn::Zero(di)};
+    const std::int32_t* at = reinterpret_cast<const std::int32_t*>(data);
+    for (std::size_t i = 0; i < bytes / 4; i += 16 * kLanes)
+        HWY_UNROLL(16)
+    for (int v = 0; v < 16; ++v)
+        sums[v % 4] = hn::Xor(sums[v % 4], hn::Load(di, at + i + static_cast<std::size_t>(v * kLanes)));
+    const VI sum = hn::Xor(hn::Xor(sums[0], sums[1]), hn::Xor(sums[2], sums[3]));
+    return static_cast<std::uint32_t>(hn::GetLane(hn::SumOfLanes(di, sum)));
+}
+
+constexpr RowFunctions kRows = {embed, rmsNorm, rope, storeKv, siluMultiply, add, exponentials, readBytes};
 
 } // namespace
 const RowFunctions& rowTable() {

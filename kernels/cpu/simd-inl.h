@@ -45,6 +45,14 @@ HWY_INLINE VF loadBrain(const void* at) {
     return hn::BitCast(DF(), hn::ShiftLeft<16>(wide));
 }
 
+// Asks for what a stream of bytes comes to after kAhead more. The processor's own prefetch stops at each page; into the
+// L2 cache, because the L1 cache has too few requests under way. Distances tried with Q4_1 weights of 35 MB on Zen 4,
+// in GB/s: none 13, 4 KiB 18, 8 KiB 30, 12 KiB 40, 16 KiB 46, 24 KiB 40, 32 KiB 30; into L1 at most 20.
+constexpr std::size_t kAhead = 16384;
+HWY_INLINE void prefetchStream(const std::byte* at) {
+    __builtin_prefetch(at + kAhead, 0, 2);
+}
+
 // Lanes folded +8, +4, +2, +1.
 HWY_INLINE float foldLanes(const float* partial) {
     float sum[16];
