@@ -1,11 +1,27 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/model/chat_families.h"
 
+#include "core/model/utf8.h"
+
+#include <algorithm>
 #include <utility>
 
 namespace kvatlas::model {
 
 namespace {
+
+// What Python's str.isspace takes for white space, as Jinja's trim does.
+bool isSpace(std::string_view character) {
+    constexpr std::string_view kSpaces[] = {
+        "\t",           "\n",           "\v",           "\f",           "\r",
+        "\x1C",         "\x1D",         "\x1E",         "\x1F",         " ",
+        "\xC2\x85",     "\xC2\xA0",     "\xE1\x9A\x80", "\xE2\x80\x80", "\xE2\x80\x81",
+        "\xE2\x80\x82", "\xE2\x80\x83", "\xE2\x80\x84", "\xE2\x80\x85", "\xE2\x80\x86",
+        "\xE2\x80\x87", "\xE2\x80\x88", "\xE2\x80\x89", "\xE2\x80\x8A", "\xE2\x80\xA8",
+        "\xE2\x80\xA9", "\xE2\x80\xAF", "\xE2\x81\x9F", "\xE3\x80\x80",
+    };
+    return std::ranges::find(kSpaces, character) != std::end(kSpaces);
+}
 
 std::string_view contentOf(const Message& message, const ChatStyle& style) {
     return style.trims ? trimmedText(message.content) : std::string_view(message.content);
@@ -118,11 +134,17 @@ std::string renderZephyr(std::span<const Message> messages, const ChatStyle& sty
 } // namespace
 
 std::string_view trimmedText(std::string_view text) {
-    constexpr std::string_view kSpace = " \t\n\v\f\r";
-    const auto begin = text.find_first_not_of(kSpace);
-    if (begin == std::string_view::npos)
-        return {};
-    return text.substr(begin, text.find_last_not_of(kSpace) - begin + 1);
+    std::size_t begin = text.size();
+    std::size_t end = 0;
+    for (std::size_t at = 0; at < text.size();) {
+        const std::size_t bytes = firstUtf8Character(text.substr(at)).bytes;
+        if (!isSpace(text.substr(at, bytes))) {
+            begin = std::min(begin, at);
+            end = at + bytes;
+        }
+        at += bytes;
+    }
+    return begin < end ? text.substr(begin, end - begin) : std::string_view{};
 }
 
 std::string renderChat(ChatFamily family, const ChatStyle& style, std::span<const Message> messages,

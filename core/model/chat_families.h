@@ -7,7 +7,7 @@
 
 namespace kvatlas::model {
 
-// `text` without white space (ASCII) at both ends.
+// `text` without white space at both ends.
 std::string_view trimmedText(std::string_view text);
 
 std::string renderChat(ChatFamily family, const ChatStyle& style, std::span<const Message> messages,

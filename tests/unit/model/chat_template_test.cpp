@@ -72,6 +72,17 @@ TEST(ChatTemplate, saysThatAnUnknownTemplateIsUnknownAndOffersRaw) {
     EXPECT_NE(none.describe().find("no chat template"), std::string::npos);
 }
 
+TEST(ChatTemplate, trimsWhatPythonTakesForWhiteSpace) {
+    const auto chat = ChatTemplate::recognise(
+        "{% for message in messages %}{{ '<|im_start|>' + message['role'] + '\\n' + message['content'] | trim + "
+        "'<|im_end|>\\n' }}{% endfor %}{{ '<|im_start|>assistant\\n' }}");
+    // '\x1f\u00a0\u2003 a\u3000b \u2028\n\u200b \u202f'.strip() in Python keeps the zero-width space.
+    const Message message{Role::User, "\x1F\u00a0\u2003 a\u3000b \u2028\n\u200b \u202f"};
+    EXPECT_EQ(chat.render({&message, 1}, false), "<|im_start|>user\na\u3000b \u2028\n\u200b<|im_end|>\n");
+    const Message blank{Role::User, " \u3000\n"};
+    EXPECT_EQ(chat.render({&blank, 1}, false), "<|im_start|>user\n<|im_end|>\n");
+}
+
 TEST(ChatTemplate, takesTheDefaultSystemTextFromTheTemplate) {
     EXPECT_EQ(ChatTemplate::recognise(kvatlas::testing::kSmollmChatTemplate).defaultSystem(),
               "You are a helpful AI assistant named SmolLM, trained by Hugging Face");
