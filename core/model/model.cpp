@@ -45,12 +45,15 @@ Result<std::shared_ptr<const Model>> Model::build(Result<GgufFile> file, const M
     if (auto ok = model->bindWeights(); !ok)
         return tl::unexpected(ok.error());
 
+    // Held against the weights, which are really there, before a list of that length is made.
+    const GgufEntry* tokens = model->m_file.find("tokenizer.ggml.tokens");
+    const auto* list = tokens ? std::get_if<GgufArray>(&tokens->value) : nullptr;
+    if (list && list->count != model->m_config.vocabulary)
+        return refuse(model->m_file, "has {} tokens, and 'token_embd.weight' has {} rows; convert the model again",
+                      list->count, model->m_config.vocabulary);
     auto tokenizer = Tokenizer::fromGguf(model->m_file, options.preTokenizer);
     if (!tokenizer)
         return tl::unexpected(tokenizer.error());
-    if (tokenizer->vocabulary() != model->m_config.vocabulary)
-        return refuse(model->m_file, "has {} tokens, and 'token_embd.weight' has {} rows; convert the model again",
-                      tokenizer->vocabulary(), model->m_config.vocabulary);
     model->m_tokenizer = std::move(*tokenizer);
     model->m_warnings.insert(model->m_warnings.end(), model->m_tokenizer->warnings().begin(),
                              model->m_tokenizer->warnings().end());

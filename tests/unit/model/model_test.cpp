@@ -28,6 +28,15 @@ void expectRefused(const Bytes& bytes, std::string_view part) {
     EXPECT_NE(sentence.find(part), std::string::npos) << sentence;
 }
 
+void expectTokenizerRefused(const Bytes& bytes, std::string_view part) {
+    const auto file = GgufFile::fromBytes(bytes, "made.gguf");
+    ASSERT_TRUE(file) << file.error().message;
+    const auto tokenizer = Tokenizer::fromGguf(*file);
+    ASSERT_FALSE(tokenizer) << "accepted";
+    EXPECT_EQ(tokenizer.error().kind, ErrorKind::Refused);
+    EXPECT_NE(tokenizer.error().message.find(part), std::string::npos) << tokenizer.error().message;
+}
+
 // A tiny llama whose keys are written by `configure`, with the tensors of `shape`.
 Bytes tinyWith(const std::function<void(GgufWriter&)>& configure, const TinyLlama& shape = {}) {
     GgufWriter w;
@@ -163,13 +172,10 @@ TEST(Model, holdsTheVocabularyAgainstTheEmbedding) {
 }
 
 // llama.cpp#26690 and the neighbours of that mistake.
-TEST(Model, checksTypeAndLengthOfEveryTokenizerArray) {
+TEST(Tokenizer, checksTypeAndLengthOfEveryTokenizerArray) {
     const auto vocabulary = [](const std::function<void(GgufWriter&)>& write) {
         GgufWriter w;
-        writeTinyConfig(w, {});
         write(w);
-        TinyLlama shape;
-        writeTinyTensors(w, shape, 1);
         return w.file();
     };
     const auto basis = [](GgufWriter& w) {
@@ -177,57 +183,57 @@ TEST(Model, checksTypeAndLengthOfEveryTokenizerArray) {
         w.strings("tokenizer.ggml.tokens", {"a", "b"});
         w.strings("tokenizer.ggml.merges", {});
     };
-    expectRefused(vocabulary([&](GgufWriter& w) {
-                      basis(w);
-                      w.array("tokenizer.ggml.scores", GgufType::U8, std::vector<std::uint8_t>{1, 2});
-                  }),
-                  "'tokenizer.ggml.scores' is an array of u8");
-    expectRefused(vocabulary([&](GgufWriter& w) {
-                      basis(w);
-                      w.array("tokenizer.ggml.scores", GgufType::F32, std::vector<float>{1});
-                  }),
-                  "'tokenizer.ggml.scores' has 1 values for 2 tokens");
-    expectRefused(vocabulary([&](GgufWriter& w) {
-                      basis(w);
-                      w.array("tokenizer.ggml.token_type", GgufType::F32, std::vector<float>{1, 1});
-                  }),
-                  "'tokenizer.ggml.token_type' is an array of f32");
-    expectRefused(vocabulary([&](GgufWriter& w) {
-                      basis(w);
-                      w.array("tokenizer.ggml.token_type", GgufType::I32, std::vector<std::int32_t>{1});
-                  }),
-                  "'tokenizer.ggml.token_type' has 1 values");
-    expectRefused(vocabulary([&](GgufWriter& w) {
-                      basis(w);
-                      w.array("tokenizer.ggml.token_type", GgufType::I32, std::vector<std::int32_t>{1, 9});
-                  }),
-                  "token 1 has the type 9");
-    expectRefused(vocabulary([](GgufWriter& w) {
-                      w.string("tokenizer.ggml.model", "gpt2");
-                      w.array("tokenizer.ggml.tokens", GgufType::U32, std::vector<std::uint32_t>{1});
-                      w.strings("tokenizer.ggml.merges", {});
-                  }),
-                  "'tokenizer.ggml.tokens' is an array of u32");
-    expectRefused(vocabulary([](GgufWriter& w) {
-                      w.string("tokenizer.ggml.model", "gpt2");
-                      w.strings("tokenizer.ggml.tokens", {"a"});
-                      w.strings("tokenizer.ggml.merges", {"nospace"});
-                  }),
-                  "merge 0 is 'nospace'");
-    expectRefused(vocabulary([](GgufWriter& w) {
-                      w.string("tokenizer.ggml.model", "gpt2");
-                      w.strings("tokenizer.ggml.tokens", {"a"});
-                  }),
-                  "'tokenizer.ggml.merges'");
-    expectRefused(vocabulary([](GgufWriter& w) { w.string("tokenizer.ggml.model", "llama"); }),
-                  "its tokenizer 'llama' is not supported");
-    expectRefused(vocabulary([&](GgufWriter& w) {
-                      w.string("tokenizer.ggml.model", "gpt2");
-                      w.strings("tokenizer.ggml.tokens", {std::string(10'000, 'x')});
-                      w.array("tokenizer.ggml.token_type", GgufType::I32, std::vector<std::int32_t>{3});
-                      w.strings("tokenizer.ggml.merges", {});
-                  }),
-                  "special token of 10000 bytes");
+    expectTokenizerRefused(vocabulary([&](GgufWriter& w) {
+                               basis(w);
+                               w.array("tokenizer.ggml.scores", GgufType::U8, std::vector<std::uint8_t>{1, 2});
+                           }),
+                           "'tokenizer.ggml.scores' is an array of u8");
+    expectTokenizerRefused(vocabulary([&](GgufWriter& w) {
+                               basis(w);
+                               w.array("tokenizer.ggml.scores", GgufType::F32, std::vector<float>{1});
+                           }),
+                           "'tokenizer.ggml.scores' has 1 values for 2 tokens");
+    expectTokenizerRefused(vocabulary([&](GgufWriter& w) {
+                               basis(w);
+                               w.array("tokenizer.ggml.token_type", GgufType::F32, std::vector<float>{1, 1});
+                           }),
+                           "'tokenizer.ggml.token_type' is an array of f32");
+    expectTokenizerRefused(vocabulary([&](GgufWriter& w) {
+                               basis(w);
+                               w.array("tokenizer.ggml.token_type", GgufType::I32, std::vector<std::int32_t>{1});
+                           }),
+                           "'tokenizer.ggml.token_type' has 1 values");
+    expectTokenizerRefused(vocabulary([&](GgufWriter& w) {
+                               basis(w);
+                               w.array("tokenizer.ggml.token_type", GgufType::I32, std::vector<std::int32_t>{1, 9});
+                           }),
+                           "token 1 has the type 9");
+    expectTokenizerRefused(vocabulary([](GgufWriter& w) {
+                               w.string("tokenizer.ggml.model", "gpt2");
+                               w.array("tokenizer.ggml.tokens", GgufType::U32, std::vector<std::uint32_t>{1});
+                               w.strings("tokenizer.ggml.merges", {});
+                           }),
+                           "'tokenizer.ggml.tokens' is an array of u32");
+    expectTokenizerRefused(vocabulary([](GgufWriter& w) {
+                               w.string("tokenizer.ggml.model", "gpt2");
+                               w.strings("tokenizer.ggml.tokens", {"a"});
+                               w.strings("tokenizer.ggml.merges", {"nospace"});
+                           }),
+                           "merge 0 is 'nospace'");
+    expectTokenizerRefused(vocabulary([](GgufWriter& w) {
+                               w.string("tokenizer.ggml.model", "gpt2");
+                               w.strings("tokenizer.ggml.tokens", {"a"});
+                           }),
+                           "'tokenizer.ggml.merges'");
+    expectTokenizerRefused(vocabulary([](GgufWriter& w) { w.string("tokenizer.ggml.model", "llama"); }),
+                           "its tokenizer 'llama' is not supported");
+    expectTokenizerRefused(vocabulary([&](GgufWriter& w) {
+                               w.string("tokenizer.ggml.model", "gpt2");
+                               w.strings("tokenizer.ggml.tokens", {std::string(10'000, 'x')});
+                               w.array("tokenizer.ggml.token_type", GgufType::I32, std::vector<std::int32_t>{3});
+                               w.strings("tokenizer.ggml.merges", {});
+                           }),
+                           "special token of 10000 bytes");
 }
 
 TEST(Model, warnsOfTokenIdsThatAreNone) {
