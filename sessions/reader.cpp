@@ -421,6 +421,11 @@ Result<source::StateAtAnswer> SessionReader::stateAt(Step step) {
         answer.keyframe = state->encode();
         answer.events.clear();
     }
+    const bool reached = base->step == answer.step || chunk != m_chunks.end() ||
+                         (!m_chunks.empty() && m_chunks.back().lastStep >= answer.step);
+    if (!reached && m_info.steps > 0)
+        return makeError(ErrorKind::Refused, "The state at step {} cannot be shown: the events of '{}' end before it.",
+                         answer.step, m_info.path);
     return answer;
 }
 

@@ -13,6 +13,7 @@
 #include <chrono>
 #include <fmt/chrono.h>
 #include <random>
+#include <unistd.h>
 
 namespace kvatlas::sessions {
 
@@ -52,11 +53,21 @@ Result<std::unique_ptr<SessionWriter>> SessionWriter::create(const std::string& 
     auto realPath = createSessionFile(path);
     if (!realPath)
         return tl::unexpected(realPath.error());
-    auto database = Database::open(*realPath, SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOFOLLOW);
+    auto writer = open(*realPath, std::move(piece), attributes);
+    if (!writer) // what we have just created, and nobody else has written to
+        for (const char* suffix : {"", "-wal", "-shm"})
+            ::unlink((*realPath + suffix).c_str());
+    return writer;
+}
+
+Result<std::unique_ptr<SessionWriter>> SessionWriter::open(const std::string& realPath,
+                                                           std::function<std::string(TokenId)> piece,
+                                                           const std::map<std::string, std::string>& attributes) {
+    auto database = Database::open(realPath, SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOFOLLOW);
     if (!database)
         return tl::unexpected(database.error());
     std::unique_ptr<SessionWriter> writer(new SessionWriter);
-    writer->m_path = *realPath;
+    writer->m_path = realPath;
     writer->m_piece = std::move(piece);
     writer->m_database = std::move(*database);
     sqlite3_busy_timeout(writer->m_database.handle(), 1000);

@@ -65,6 +65,9 @@ private:
     struct Statements;
 
     SessionWriter() = default;
+    static Result<std::unique_ptr<SessionWriter>> open(const std::string& realPath,
+                                                       std::function<std::string(TokenId)> piece,
+                                                       const std::map<std::string, std::string>& attributes);
     void closeTail();
     Blob packTail() const;
     void noteKeyframe(const trace::Event& event);

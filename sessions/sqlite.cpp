@@ -25,13 +25,15 @@ ErrorKind kindFor(int code) {
 } // namespace
 
 std::string sentenceFor(int code, const std::string& path, int systemErrno) {
+    const int kind = code & 0xFF;
+    const bool system = kind == SQLITE_IOERR || kind == SQLITE_CANTOPEN;
+    if (kind == SQLITE_FULL || (system && (systemErrno == ENOSPC || systemErrno == EDQUOT)))
+        return fmt::format("The disk that holds '{}' is full; free some space.", path);
     if (code == SQLITE_IOERR_WRITE && (systemErrno == EFBIG || systemErrno == 0))
         return fmt::format("'{}' cannot grow: the file-size limit of this process or the disk's space is used up; free "
                            "space or raise the limit (ulimit -f).",
                            path);
-    switch (code & 0xFF) {
-    case SQLITE_FULL:
-        return fmt::format("The disk that holds '{}' is full; free some space.", path);
+    switch (kind) {
     case SQLITE_READONLY:
         return fmt::format("'{}' cannot be written; choose a folder that you may write to.", path);
     case SQLITE_PERM:
