@@ -269,13 +269,21 @@ void Engine::finish(RequestId request, trace::FinishReason reason) {
     } else {
         m_events.emit(trace::RequestFinished{request, reason, 0, result.detail});
     }
-    m_hashesAhead.emplace(request, result.logitsHash);
+    hashInOrder(request, result.outputTokens.empty() ? std::nullopt : std::optional(result.logitsHash));
+    m_finished.push_back(std::move(result));
+}
+
+void Engine::hashInOrder(RequestId request, std::optional<std::uint64_t> hash) {
+    m_hashesAhead.emplace(request, hash);
     for (auto next = m_hashesAhead.begin(); next != m_hashesAhead.end() && next->first.value == m_hashedUpTo.value + 1;
          next = m_hashesAhead.erase(next)) {
-        m_requestHashes.update(std::as_bytes(std::span(&next->second, 1)));
         m_hashedUpTo = next->first;
+        if (!next->second)
+            continue;
+        if (m_hashedRequests++ == 0)
+            m_firstHash = *next->second;
+        m_requestHashes.update(std::as_bytes(std::span(&*next->second, 1)));
     }
-    m_finished.push_back(std::move(result));
 }
 
 void Engine::endStep() {
@@ -311,7 +319,7 @@ std::vector<RequestResult> Engine::takeFinished() {
 RunTotals Engine::totals() const {
     RunTotals totals = m_totals;
     totals.wasteFraction = m_wasteSteps > 0 ? m_wasteSum / m_wasteSteps : 0.0;
-    totals.logitsHash = m_requestHashes.digest();
+    totals.logitsHash = m_hashedRequests == 1 ? m_firstHash : m_requestHashes.digest();
     return totals;
 }
 

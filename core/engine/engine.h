@@ -22,6 +22,7 @@
 
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -43,7 +44,9 @@ struct RunTotals {
     std::uint64_t prefillTokens = 0, decodeTokens = 0; // computed, recomputed ones included
     std::uint64_t capacityBytes = 0, peakBytes = 0;    // peak of active and reserved blocks
     double wasteFraction = 0; // 1 - used / allocated slots at the end of a step, mean over the steps with any allocated
-    std::uint64_t logitsHash = 0; // XXH3-64 over the hashes of the requests (u64 little-endian), by request id
+    // Over the requests that sampled anything: of one, its own; of several, XXH3-64 over theirs (u64 little-endian) by
+    // id. (Over the logits themselves it would have to keep those of a request until all before it have finished.)
+    std::uint64_t logitsHash = 0;
 };
 
 class Engine {
@@ -96,6 +99,7 @@ private:
     void sample(const std::vector<ScheduledRows>& plan, std::span<const float> logits);
     void acceptToken(Live& live, const ScheduledRows& rows, std::span<const float> logits);
     void finish(RequestId request, trace::FinishReason reason);
+    void hashInOrder(RequestId request, std::optional<std::uint64_t> hash);
     void endStep();
     void checkInvariants() const;
 
@@ -118,8 +122,10 @@ private:
     RunTotals m_totals;
     double m_wasteSum = 0;
     std::uint32_t m_wasteSteps = 0;
-    StreamingHash m_requestHashes; // of the requests up to m_hashedUpTo
-    std::map<RequestId, std::uint64_t> m_hashesAhead;
+    // The requests up to m_hashedUpTo are hashed; those after it wait until all before them have finished.
+    StreamingHash m_requestHashes;
+    std::uint64_t m_hashedRequests = 0, m_firstHash = 0;
+    std::map<RequestId, std::optional<std::uint64_t>> m_hashesAhead;
     RequestId m_hashedUpTo;
 };
 

@@ -15,6 +15,8 @@ using trace::KernelKind;
 
 namespace {
 
+constexpr std::uint32_t kMostPositions = 1u << 20; // OwnedRopeTable's limit
+
 constexpr std::uint16_t kAllLayers = trace::KernelSpan::kAllLayers;
 
 void fit(std::vector<float>& buffer, std::size_t size) {
@@ -29,6 +31,9 @@ Result<std::unique_ptr<Runner>> Runner::create(std::shared_ptr<const Weights> we
     if (arithmetic == kernels::Arithmetic::Integer)
         return makeError(ErrorKind::Refused,
                          "arithmetic \"integer\" (int8 attention) is not available yet; use \"fast\" or \"exact\"");
+    if (positions > kMostPositions)
+        return makeError(ErrorKind::Refused, "max_model_len is {}, more than {}; lower it in the strategy", positions,
+                         kMostPositions);
     try {
         auto stream = weights->kernels().createStream(threads);
         if (!stream)

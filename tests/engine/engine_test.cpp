@@ -154,6 +154,14 @@ TEST(engineTest, fullPoolPreemptsAndEveryTextStaysTheSame) {
     EXPECT_EQ(tight.sink.log.all<trace::RequestPreempted>().size(), preemptions);
 }
 
+TEST(engineTest, hashesTheLogitsOfTheWholeRunByRequest) {
+    const auto run = ranWith(options(), {requestOf(prompt(9), 12), requestOf({}, 1), requestOf(prompt(4), 2)});
+    const std::uint64_t hashes[] = {run.result(1).logitsHash, run.result(3).logitsHash};
+    EXPECT_EQ(run.engine->totals().logitsHash, hash64(std::as_bytes(std::span(hashes))));
+    const auto alone = ranWith(options(), {requestOf({}, 1), requestOf(prompt(9), 12)});
+    EXPECT_EQ(alone.engine->totals().logitsHash, hashes[0]);
+}
+
 TEST(engineTest, theSameRunGivesTheSameEvents) {
     const std::vector<Request> requests = {requestOf(prompt(9), 6), requestOf(prompt(3, 50), 9)};
     const auto a = ranWith(options(9, 4), requests), b = ranWith(options(9, 4), requests);
