@@ -19,7 +19,12 @@ std::size_t characters(std::string_view text) {
     return static_cast<std::size_t>(std::count_if(text.begin(), text.end(), [](char c) { return !isContinuation(c); }));
 }
 
-bool g_writeFailed = false;
+int g_writeError = 0; // errno of the first failed write to stdout
+
+void noteWriteError() {
+    if (g_writeError == 0)
+        g_writeError = errno == 0 ? EIO : errno;
+}
 
 } // namespace
 
@@ -39,7 +44,7 @@ int exitStatusOf(ErrorKind kind) {
 
 void writeData(std::string_view text) {
     if (std::fwrite(text.data(), 1, text.size(), stdout) != text.size())
-        g_writeFailed = true;
+        noteWriteError();
 }
 
 void writeJson(const Json& value) {
@@ -58,9 +63,9 @@ int fail(const Error& error) {
 
 int finish(int status) {
     flushData();
-    if (!g_writeFailed)
+    if (g_writeError == 0)
         return status;
-    if (errno != EPIPE)
+    if (g_writeError != EPIPE)
         say("The output could not be written whole: is the disk full?");
     return status == kExitOk ? kExitFailed : status;
 }
@@ -71,7 +76,7 @@ bool stdoutIsTerminal() {
 
 void flushData() {
     if (std::fflush(stdout) != 0)
-        g_writeFailed = true;
+        noteWriteError();
 }
 
 std::string tableText(const std::vector<std::vector<std::string>>& rows) {
