@@ -224,8 +224,153 @@ template <int kGroups> void exactGroups(const ProductTask& task, std::uint32_t g
     }
 }
 
+// --- one token: a weight is used once, as soon as it is dequantized
+// ---------------------------------------------------
+
+// Vectors of rows that are summed side by side, so that a sum does not wait for itself.
+constexpr int kSideBySide = HWY_TARGET == HWY_AVX2 ? 4 : HWY_TARGET == HWY_AVX3 ? 4 : 8;
+constexpr int kSingleGroups = kSideBySide / kVectors;
+
+// acc [vector] = fma(w, x, acc) for code k of each; packed: codes shifted so that the wanted one is lowest.
+template <class Format> HWY_INLINE VF valueOf(VI code, VF d, VF m) {
+    if constexpr (Format::kLayout.offset != 0)
+        code = hn::Sub(code, hn::Set(DI(), static_cast<int>(Format::kLayout.offset)));
+    const VF value = hn::ConvertTo(DF(), code);
+    if constexpr (Format::kMinimum)
+        return hn::MulAdd(value, d, m);
+    else
+        return hn::Mul(value, d);
+}
+
+template <class Format, int kShift, int kCount>
+HWY_INLINE void addColumn(const VI (&packed)[kCount], const VF (&d)[kCount], const VF (&m)[kCount], float x,
+                          VF (&acc)[kCount]) {
+    const VI mask = hn::Set(DI(), Format::kBits == 4 ? 15 : 255);
+    const VF value = hn::Set(DF(), x);
+    HWY_UNROLL(8) for (int v = 0; v < kCount; ++v) {
+        VI code = packed[v];
+        if constexpr (kShift != 0)
+            code = hn::ShiftRight<kShift>(code);
+        acc[v] = hn::MulAdd(valueOf<Format>(hn::And(code, mask), d[v], m[v]), value, acc[v]);
+    }
+}
+
+// kCount vectors of rows from vector 0 of `group` on: groups one after the other.
+template <class Format, int kGroups>
+HWY_NOINLINE void singleCoded(const CpuMatrix& matrix, std::uint32_t group, const float* x, float* out) {
+    constexpr int kCount = kGroups * kVectors;
+    const DF df;
+    const DI di;
+    const std::byte* codes[kGroups];
+    const std::byte* scales[kGroups];
+    HWY_UNROLL(8) for (int g = 0; g < kGroups; ++g) {
+        codes[g] = matrix.codes(group + static_cast<std::uint32_t>(g));
+        scales[g] = matrix.scales(group + static_cast<std::uint32_t>(g));
+    }
+    VF acc[kCount];
+    HWY_UNROLL(8) for (int v = 0; v < kCount; ++v) acc[v] = hn::Zero(df);
+    for (std::uint32_t k = 0; k < matrix.cols; k += kTileCols) {
+        VF d[kCount], m[kCount], later[kCount];
+        HWY_UNROLL(8) for (int v = 0; v < kCount; ++v) {
+            const std::byte* at = scales[v / kVectors];
+            d[v] = Format::scale(at, v % kVectors);
+            m[v] = hn::Zero(df);
+            if constexpr (Format::kMinimum)
+                m[v] = Format::minimum(at, v % kVectors);
+            later[v] = d[v];
+            if constexpr (Format::kTwoScales) {
+                later[v] = hn::Mul(d[v], hn::ConvertTo(df, Format::columnScale(at, v % kVectors, 1)));
+                d[v] = hn::Mul(d[v], hn::ConvertTo(df, Format::columnScale(at, v % kVectors, 0)));
+            }
+        }
+        constexpr int kLines = static_cast<int>(Format::kLayout.codeBytes) / 64;
+        for (int line = 0; line < kLines; ++line) {
+            VI packed[kCount];
+            HWY_UNROLL(8) for (int v = 0; v < kCount; ++v) {
+                const std::byte* at = codes[v / kVectors] + 64 * line + 4 * kLanes * (v % kVectors);
+                packed[v] = hn::LoadU(di, reinterpret_cast<const std::int32_t*>(at));
+                if (v % kVectors == 0)
+                    prefetchStream(at);
+            }
+            const float* values = x + k + 32 / kLines * line;
+            if (Format::kTwoScales && line == kLines / 2)
+                HWY_UNROLL(8) for (int v = 0; v < kCount; ++v) d[v] = later[v];
+            addColumn<Format, 0>(packed, d, m, values[0], acc);
+            addColumn<Format, 8>(packed, d, m, values[1], acc);
+            addColumn<Format, 16>(packed, d, m, values[2], acc);
+            addColumn<Format, 24>(packed, d, m, values[3], acc);
+            if constexpr (Format::kBits == 4) {
+                addColumn<Format, 4>(packed, d, m, values[4], acc);
+                addColumn<Format, 12>(packed, d, m, values[5], acc);
+                addColumn<Format, 20>(packed, d, m, values[6], acc);
+                addColumn<Format, 28>(packed, d, m, values[7], acc);
+            }
+        }
+        HWY_UNROLL(8) for (int g = 0; g < kGroups; ++g) {
+            codes[g] += Format::kLayout.codeBytes;
+            scales[g] += Format::kLayout.scaleBytes;
+        }
+    }
+    HWY_UNROLL(8)
+    for (int v = 0; v < kCount; ++v)
+        storeRows(acc[v], out, group * kGroupRows + static_cast<std::uint32_t>(v * kLanes), matrix.rows);
+}
+
+template <bool kBrain, int kGroups>
+HWY_NOINLINE void singleHalf(const CpuMatrix& matrix, std::uint32_t group, const float* x, float* out) {
+    constexpr int kCount = kGroups * kVectors;
+    const std::byte* codes[kGroups];
+    HWY_UNROLL(8) for (int g = 0; g < kGroups; ++g) codes[g] = matrix.codes(group + static_cast<std::uint32_t>(g));
+    VF acc[kCount];
+    HWY_UNROLL(8) for (int v = 0; v < kCount; ++v) acc[v] = hn::Zero(DF());
+    for (std::size_t k = 0; k < matrix.cols; ++k) {
+        const VF value = hn::Set(DF(), x[k]);
+        HWY_UNROLL(8) for (int v = 0; v < kCount; ++v) {
+            const std::byte* at = codes[v / kVectors] + 32 * k + 2 * kLanes * (v % kVectors);
+            if (v % kVectors == 0)
+                prefetchStream(at);
+            acc[v] = hn::MulAdd(kBrain ? loadBrain(at) : loadHalf(at), value, acc[v]);
+        }
+    }
+    HWY_UNROLL(8)
+    for (int v = 0; v < kCount; ++v)
+        storeRows(acc[v], out, group * kGroupRows + static_cast<std::uint32_t>(v * kLanes), matrix.rows);
+}
+
+template <int kGroups> void singleGroups(const CpuMatrix& matrix, std::uint32_t group, const float* x, float* out) {
+    switch (matrix.format) {
+    case WeightFormat::F32:
+        return;
+    case WeightFormat::F16:
+        return singleHalf<false, kGroups>(matrix, group, x, out);
+    case WeightFormat::BF16:
+        return singleHalf<true, kGroups>(matrix, group, x, out);
+    case WeightFormat::Q8_0:
+        return singleCoded<Q8_0, kGroups>(matrix, group, x, out);
+    case WeightFormat::Q4_0:
+        return singleCoded<Q4_0, kGroups>(matrix, group, x, out);
+    case WeightFormat::Q4_1:
+        return singleCoded<Q4_1, kGroups>(matrix, group, x, out);
+    case WeightFormat::Q4_K:
+        return singleCoded<Q4_K, kGroups>(matrix, group, x, out);
+    case WeightFormat::Q5_K:
+        return singleCoded<Q5_K, kGroups>(matrix, group, x, out);
+    case WeightFormat::Q6_K:
+        return singleCoded<Q6_K, kGroups>(matrix, group, x, out);
+    }
+}
+
 void product(const ProductTask& task) {
     std::uint32_t group = task.firstGroup;
+    // F32 needs no dequantizing: the way for many tokens reads it where it lies.
+    if (task.tileCount == 1 && task.tiles[0].width == 1 && task.matrix->format != WeightFormat::F32) {
+        const float* x = reinterpret_cast<const float*>(task.panels); // [cols][1]
+        for (; group + kSingleGroups <= task.lastGroup; group += kSingleGroups)
+            singleGroups<kSingleGroups>(*task.matrix, group, x, task.out);
+        for (; group < task.lastGroup; ++group)
+            singleGroups<1>(*task.matrix, group, x, task.out);
+        return;
+    }
     if (task.tiles[0].width <= 4)
         for (; group + 4 <= task.lastGroup; group += 4)
             exactGroups<4>(task, group);
