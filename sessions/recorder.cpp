@@ -38,7 +38,7 @@ struct SessionRecorder::Impl {
     RecorderStatus status;
 
     void run();
-    bool writeOut(std::vector<trace::Event>&& events);
+    bool writeOut(std::span<trace::Event> events);
     Result<void> repeatUntilStall(const std::function<Result<void>()>& action);
     void fail(const std::string& sentence);
     void noteCommitted(); // with the mutex held
@@ -207,10 +207,10 @@ Result<void> SessionRecorder::Impl::repeatUntilStall(const std::function<Result<
     return done;
 }
 
-bool SessionRecorder::Impl::writeOut(std::vector<trace::Event>&& events) {
+bool SessionRecorder::Impl::writeOut(std::span<trace::Event> events) {
     if (options.beforeCommit)
         options.beforeCommit();
-    writer->append(std::move(events));
+    writer->append(events);
     const auto committed = repeatUntilStall([this] { return writer->commit(); });
     const std::lock_guard lock(mutex);
     if (!committed) {
@@ -224,6 +224,7 @@ bool SessionRecorder::Impl::writeOut(std::vector<trace::Event>&& events) {
 void SessionRecorder::Impl::run() {
     std::unique_lock lock(mutex);
     bool healthy = true;
+    std::vector<trace::Event> events;
     while (healthy) {
         workDue.wait_for(lock, options.transaction,
                          [&] { return ending || sinceFlush || queue.size() >= options.queueEvents / 2; });
@@ -231,7 +232,7 @@ void SessionRecorder::Impl::run() {
             break;
         const bool last = ending;
         sinceFlush = false;
-        std::vector<trace::Event> events;
+        events.clear(); // keeps its memory: the two vectors change places
         events.swap(queue);
         auto joined = std::exchange(keyframe, std::nullopt);
         workDone.notify_all(); // room in the queue
@@ -243,7 +244,7 @@ void SessionRecorder::Impl::run() {
                                  started.error().message));
                 break;
             }
-        healthy = writeOut(std::move(events));
+        healthy = writeOut(events);
         lock.lock();
         workDone.notify_all();
         if (last && healthy) {

@@ -79,7 +79,8 @@ Result<void> copyStretch(SessionReader& reader, const Stretch& stretch, SessionW
             return tl::unexpected(events.error());
         if (skip >= static_cast<std::int64_t>((*events)->size()))
             continue;
-        writer.append({(*events)->begin() + std::max<std::int64_t>(skip, 0), (*events)->end()});
+        std::vector<trace::Event> copied((*events)->begin() + std::max<std::int64_t>(skip, 0), (*events)->end());
+        writer.append(copied);
         if (auto committed = writer.commit(); !committed)
             return committed;
     }

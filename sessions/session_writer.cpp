@@ -142,13 +142,13 @@ Result<void> SessionWriter::appendKeyframe(Step step, std::span<const std::byte>
     return {};
 }
 
-void SessionWriter::append(std::vector<trace::Event>&& events) {
+void SessionWriter::append(std::span<trace::Event> events) {
     constexpr std::size_t kSlice = 128; // events between looks at the size
     m_dirty = m_dirty || !events.empty();
     for (std::size_t begin = 0; begin < events.size(); begin += kSlice) {
         const std::size_t end = std::min(events.size(), begin + kSlice);
         m_scratch.clear();
-        trace::encodeTo(m_scratch, std::span(events).subspan(begin, end - begin));
+        trace::encodeTo(m_scratch, events.subspan(begin, end - begin));
         m_tailRawBytes += m_scratch.size();
         m_bytesSinceKeyframe += m_scratch.size();
         for (std::size_t i = begin; i < end; ++i) {

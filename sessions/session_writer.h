@@ -33,7 +33,7 @@ public:
     SessionWriter(const SessionWriter&) = delete;
     SessionWriter& operator=(const SessionWriter&) = delete;
 
-    void append(std::vector<trace::Event>&& events); // memory only
+    void append(std::span<trace::Event> events); // moved from; memory only
     // The run is joined after `step`, in the given state. REQUIRES: nothing appended yet.
     Result<void> appendKeyframe(Step step, std::span<const std::byte> keyframe);
     void putMeta(const std::string& key, const std::string& value);
