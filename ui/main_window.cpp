@@ -102,12 +102,12 @@ void MainWindow::buildCentre() {
     m_setup = new SetupPanel(m_bench);
     m_requests = new RequestsPanel(m_bench);
     m_toolbar = new ToolStrip(m_bench, *m_setup, this);
-    addToolBar(Qt::TopToolBarArea, m_toolbar);
     m_status = new StatusStrip(m_bench, this);
     setStatusBar(m_status);
 
     QVBoxLayout* column = nullptr;
     QWidget* whole = plainColumn(this, tr("Window body"), column);
+    column->addWidget(m_toolbar);
     m_messages = new MessageBar(m_appearance, whole);
     column->addWidget(m_messages);
     m_rows = plainSplitter(Qt::Vertical, whole, tr("Views and timeline"));

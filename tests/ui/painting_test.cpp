@@ -418,8 +418,8 @@ private Q_SLOTS:
         const Theme theme = loadTheme(ThemeName::Light);
         QImage image(400, 24, QImage::Format_RGB32);
         QPainter painter(&image);
-        std::vector<LegendEntry> entries(10,
-                                         {LegendEntry::Mark::Cell, {CellShape::Solid, theme.seq[0], 1, {}, 0, false}, "active", "42"});
+        std::vector<LegendEntry> entries(
+            10, {LegendEntry::Mark::Cell, {CellShape::Solid, theme.seq[0], 1, {}, 0, false}, "active", "42"});
         const int all = paintLegend(painter, QRect(0, 0, 4000, 24), theme, entries);
         const int some = paintLegend(painter, QRect(0, 0, 400, 24), theme, entries);
         QVERIFY(all > 600);

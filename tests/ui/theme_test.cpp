@@ -127,7 +127,8 @@ private Q_SLOTS:
         constexpr double kRounding = 0.002; // of colours to 8 bits
         for (const ColourTable* table : {&viridis(), &cividis()})
             for (std::size_t i = 1; i < table->size(); ++i)
-                QVERIFY(oklab(QColor((*table)[i]), kNormal)[0] > oklab(QColor((*table)[i - 1]), kNormal)[0] - kRounding);
+                QVERIFY(oklab(QColor((*table)[i]), kNormal)[0] >
+                        oklab(QColor((*table)[i - 1]), kNormal)[0] - kRounding);
         QCOMPARE(QColor(viridis()[0]).name(), QStringLiteral("#440154"));
         QCOMPARE(QColor(viridis()[255]).name(), QStringLiteral("#fde725"));
     }

@@ -23,8 +23,11 @@
 #include <QTemporaryDir>
 #include <QTest>
 #include <QToolButton>
+#include <QWheelEvent>
 
+#include <map>
 #include <memory>
+#include <set>
 
 namespace kvatlas::ui {
 
@@ -73,6 +76,443 @@ class WindowTest : public QObject {
     Q_OBJECT
 
 private Q_SLOTS:
+    void emptyWindowSaysWhatToDoAndOffersOneButton() {
+        Stage stage;
+        EmptyNote& note = stage.window->memoryMap().emptyNote();
+        QVERIFY(note.isVisible());
+        auto* button = note.findChild<QPushButton*>();
+        QVERIFY(button && button->isVisible());
+        QCOMPARE(button->text(), QStringLiteral("Run “Synthetic chats”"));
+        QCOMPARE(stage.window->status().text(), QStringLiteral("No run"));
+        QVERIFY(stage.window->toolbar().playButton()->isEnabled());
+    }
+
+    void withoutAModelASampleIsOffered() {
+        Stage stage;
+        test::ScriptedLauncher bare;
+        bare.hasModel = false;
+        bare.options.run.steps = 10;
+        MainWindow window(stage.appearance, bare);
+        window.show();
+        QVERIFY(QTest::qWaitFor([&] { return !window.busy(); }));
+        auto* button = window.memoryMap().emptyNote().findChild<QPushButton*>();
+        QCOMPARE(button->text(), QStringLiteral("Open a sample session"));
+        QVERIFY(!window.setup().findChild<QPushButton*>("runButton")->isEnabled());
+        window.run();
+        QCOMPARE(window.messages().sentence(), QStringLiteral("No model was found."));
+        button->click();
+        QVERIFY(QTest::qWaitFor([&] { return window.lanes().lane(0) != nullptr; }));
+        window.close();
+    }
+
+    void runStartsWhatTheSetupSaysAndShowsItToItsEnd() {
+        Stage stage;
+        QVERIFY(stage.window->setup().chooseStrategy("contiguous"));
+        stage.launcher.options.run.contiguous = true;
+        stage.runLive();
+        QCOMPARE(stage.launcher.orders.size(), std::size_t(1));
+        QCOMPARE(stage.launcher.orders.front().model.string(), std::string("/nowhere/synthetic.gguf"));
+        QVERIFY(stage.launcher.orders.front().strategyJson.find("contiguous") != std::string::npos);
+        QVERIFY(stage.launcher.orders.front().record);
+        Lane* lane = stage.window->lanes().lane(0);
+        QVERIFY(stage.launcher.newest->error().empty());
+        QCOMPARE(lane->shown()->step, Step(119));
+        QCOMPARE(stage.window->linked().cursor(), Step(119)); // followed
+        QVERIFY(stage.window->linked().following());
+        QVERIFY(stage.window->status().text().contains("step"));
+        QCOMPARE(stage.window->windowTitle(), QStringLiteral("Synthetic chats — synthetic.kvatlas"));
+        QVERIFY(stage.window->messages().sentence().isEmpty());
+        // The legend counts what the snapshot holds.
+        const auto legend = stage.window->memoryMap().legend();
+        QCOMPARE(legend.front().value, QString::number(lane->shown()->pools[0].counts.active));
+        QCOMPARE(legend.back().text, QStringLiteral("reserved"));
+    }
+
+    void refusedRunIsOneSentenceInTheBar() {
+        Stage stage;
+        stage.launcher.refusal = "The model cannot be read: it ends at byte 12; fetch it again.";
+        stage.window->run();
+        stage.settle();
+        QCOMPARE(stage.window->messages().sentence().toStdString(), stage.launcher.refusal);
+        QVERIFY(!stage.window->lanes().lane(0));
+        QVERIFY(stage.window->setup().findChild<QPushButton*>("runButton")->isEnabled());
+    }
+
+    void scrubbingALiveRunShowsTheStateOfThatStep() {
+        Stage stage;
+        stage.runLive();
+        Lane* lane = stage.window->lanes().lane(0);
+        test::ScriptedOptions same = stage.launcher.options;
+        state::CacheState folded;
+        std::map<Step, std::uint64_t> hashes;
+        for (const trace::Event& event : test::SyntheticRun::all(same.run)) {
+            QVERIFY(folded.apply(event));
+            if (std::holds_alternative<trace::StepEnded>(event.body))
+                hashes[event.step] = folded.stateHash();
+        }
+        for (Step step : {Step(0), Step(17), Step(60), Step(118), Step(3)}) {
+            stage.goTo(step);
+            QCOMPARE(lane->shown()->stateHash, hashes[step]);
+            QVERIFY(!stage.window->linked().following());
+            QCOMPARE(lane->latest()->step, Step(119)); // the run itself is where it was
+        }
+        QVERIFY(stage.window->status().text().startsWith("Looking back,"));
+        stage.window->toolbar().followButton()->click();
+        QVERIFY(stage.window->linked().following());
+        QCOMPARE(lane->shown(), lane->latest());
+    }
+
+    void replaySeeksStepsAndPlaysToItsEnd() {
+        Stage stage;
+        stage.openRecorded();
+        Lane* lane = stage.window->lanes().lane(0);
+        QVERIFY(!stage.window->toolbar().followButton()->isEnabled());
+        stage.goTo(40);
+        stage.window->memoryMap().focusTarget()->setFocus();
+        stage.window->lanes().stepBy(1);
+        QVERIFY(QTest::qWaitFor([&] { return lane->shown()->step == 41; }));
+        QCOMPARE(stage.window->linked().cursor(), Step(41));
+        stage.window->lanes().stepBy(-1);
+        QVERIFY(QTest::qWaitFor([&] { return lane->shown()->step == 40; }));
+        stage.window->lanes().setPlaying(true);
+        QVERIFY(lane->playing());
+        QVERIFY(QTest::qWaitFor([&] { return lane->shown()->step == 119; }));
+        QVERIFY(QTest::qWaitFor([&] { return !lane->playing(); }));
+        QCOMPARE(stage.window->linked().cursor(), Step(119));
+    }
+
+    void draggingTheTimelineScrubs() {
+        Stage stage;
+        stage.openRecorded();
+        TimelineView& timeline = stage.window->timeline();
+        const int y = timeline.chart().geometry().center().y();
+        const auto x = [&](Step step) { return qRound(timeline.scale().xOf(step)); };
+        QTest::mousePress(&timeline, Qt::LeftButton, {}, {x(20), y});
+        QTest::mouseMove(&timeline, {x(70), y});
+        QTest::mouseRelease(&timeline, Qt::LeftButton, {}, {x(70), y});
+        QCOMPARE(stage.window->linked().cursor(), Step(70));
+        QVERIFY(QTest::qWaitFor([&] { return stage.window->lanes().lane(0)->shown()->step == 70; }));
+    }
+
+    void clickingABlockSelectsItInEveryView() {
+        Stage stage;
+        stage.openRecorded();
+        stage.goTo(80);
+        Lane* lane = stage.window->lanes().lane(0);
+        MemoryMapCanvas& map = stage.window->memoryMap().canvas();
+        std::optional<BlockId> used;
+        for (std::uint32_t i = 0; i < lane->shown()->pools[0].shape.blocks && !used; ++i)
+            if (lane->shown()->pools[0].block(i).kind == state::BlockKind::Active)
+                used = BlockId(PoolId(0), i);
+        QVERIFY(used);
+        QTest::mouseClick(map.viewport(), Qt::LeftButton, {}, map.layout().rectOf(*used).center());
+        QCOMPARE(stage.window->linked().selection().block, used);
+        const RequestId owner = lane->shown()->pools[0].block(used->index()).request;
+        QCOMPARE(stage.window->linked().selection().request, owner);
+        const auto& content = stage.window->inspector().body().content();
+        QCOMPARE(content.title, QStringLiteral("Block %1").arg(used->index()));
+        QCOMPARE(content.chips.size(), std::size_t(16));
+        QVERIFY(stage.window->blockTables().canvas().scene().selection.block == used);
+        QVERIFY(!stage.window->requests().shownText().isEmpty());
+        // The lock keeps it.
+        stage.window->inspector().setLocked(true);
+        stage.window->linked().clearSelection();
+        QCOMPARE(stage.window->inspector().body().content().title, QStringLiteral("Block %1").arg(used->index()));
+        stage.window->inspector().setLocked(false);
+        QVERIFY(stage.window->inspector().body().content().title.isEmpty());
+    }
+
+    void arrowsMoveInTheMapAndNameTheCell() {
+        Stage stage;
+        stage.openRecorded();
+        stage.goTo(80);
+        MemoryMapCanvas& map = stage.window->memoryMap().canvas();
+        map.setFocus();
+        stage.window->linked().select({RequestId(), BlockId(PoolId(0), 31), {}});
+        const int columns = map.layout().bands().front().columns;
+        QTest::keyClick(&map, Qt::Key_Right);
+        QCOMPARE(stage.window->linked().selection().block, std::optional(BlockId(PoolId(0), 32)));
+        QTest::keyClick(&map, Qt::Key_Down);
+        QCOMPARE(stage.window->linked().selection().block,
+                 std::optional(BlockId(PoolId(0), 32u + static_cast<unsigned>(columns))));
+        QTest::keyClick(&map, Qt::Key_Up);
+        QTest::keyClick(&map, Qt::Key_Left);
+        QCOMPARE(stage.window->linked().selection().block, std::optional(BlockId(PoolId(0), 31)));
+        QVERIFY(map.focusedCellName().startsWith("Block 31, "));
+        QTest::keyClick(stage.window.get(), Qt::Key_Escape);
+        QVERIFY(stage.window->linked().selection().empty());
+    }
+
+    void controlWheelZoomsAboutThePointerAndZeroFits() {
+        Stage stage;
+        stage.openRecorded();
+        stage.goTo(80);
+        MemoryMapCanvas& map = stage.window->memoryMap().canvas();
+        const int fitted = map.cell();
+        QVERIFY(map.fitting());
+        const QPoint at = map.viewport()->rect().center();
+        QWheelEvent wheel(at, map.viewport()->mapToGlobal(at), {}, {0, 240}, Qt::NoButton, Qt::ControlModifier,
+                          Qt::NoScrollPhase, false);
+        QApplication::sendEvent(map.viewport(), &wheel);
+        QVERIFY(map.cell() > fitted);
+        QVERIFY(!map.fitting());
+        map.setFocus();
+        for (int i = 0; i < 30; ++i)
+            QTest::keyClick(&map, Qt::Key_Plus);
+        QCOMPARE(map.cell(), MapLayout::kMaxCell);
+        for (int i = 0; i < 60; ++i)
+            QTest::keyClick(&map, Qt::Key_Minus);
+        QCOMPARE(map.cell(), MapLayout::kMinCell);
+        QTest::keyClick(&map, Qt::Key_0);
+        QCOMPARE(map.cell(), fitted);
+    }
+
+    void singleLettersActOnViewsButNotInTextFields() {
+        Stage stage;
+        stage.openRecorded();
+        stage.window->memoryMap().focusTarget()->setFocus();
+        const ThemeName before = stage.appearance.theme().name;
+        QTest::keyClick(stage.window->focusWidget(), Qt::Key_T);
+        QVERIFY(stage.appearance.theme().name != before);
+        QTest::keyClick(stage.window->focusWidget(), Qt::Key_O);
+        QCOMPARE(stage.window->linked().colourBy(), ColourBy::State);
+        auto* prompt = stage.window->setup().findChild<QPlainTextEdit*>();
+        const ThemeName now = stage.appearance.theme().name;
+        QTest::keyClicks(prompt, "to it");
+        QCOMPARE(prompt->toPlainText(), QStringLiteral("to it"));
+        QCOMPARE(stage.appearance.theme().name, now);
+        QVERIFY(KeySheet::keys().size() > 10);
+    }
+
+    void ownPromptGoesToTheRunThatGoesOn() {
+        Stage stage;
+        stage.launcher.options.paused = true; // it does not end by itself
+        stage.window->run();
+        stage.settle();
+        auto* prompt = stage.window->setup().findChild<QPlainTextEdit*>();
+        prompt->setPlainText("Why \"blocks\"?");
+        QPushButton* add = nullptr;
+        for (QPushButton* button : stage.window->setup().findChildren<QPushButton*>())
+            if (button->text() == QStringLiteral("Add prompt"))
+                add = button;
+        QVERIFY(add && add->isEnabled());
+        add->click();
+        std::string sent;
+        for (const source::Command& command : stage.launcher.newest->commands())
+            if (const auto* submit = std::get_if<source::Submit>(&command))
+                sent = submit->requestJson;
+        QVERIFY(sent.find(R"(Why \"blocks\"?)") != std::string::npos);
+        QVERIFY(sent.find("\"at\"") == std::string::npos);
+        QVERIFY(!add->isEnabled()); // the field is empty again
+    }
+
+    void requestsModelKeepsTheRulesOfItemModels() {
+        RequestsModel model;
+        QAbstractItemModelTester tester(&model, QAbstractItemModelTester::FailureReportingMode::QtTest);
+        std::vector<trace::RequestRow> rows(3);
+        for (std::size_t i = 0; i < rows.size(); ++i)
+            rows[i].request = RequestId(i + 1);
+        rows[0].admittedStep = 1;
+        rows[0].firstTokenStep = 4;
+        rows[0].finishedStep = 9;
+        rows[0].finishReason = trace::FinishReason::MaxTokens;
+        model.setRows({rows.begin(), rows.begin() + 2}, 20);
+        model.setRows(rows, 20);
+        QCOMPARE(model.rowCount(), 3);
+        QCOMPARE(model.rowOf(RequestId(2)), 1);
+        QCOMPARE(model.rowOf(RequestId(9)), -1);
+        const auto status = [&](Step cursor) {
+            model.setRows(rows, cursor);
+            return model.data(model.index(0, RequestsModel::Status), Qt::DisplayRole).toString();
+        };
+        QCOMPARE(status(0), QStringLiteral("waiting"));
+        QCOMPARE(status(2), QStringLiteral("prefill"));
+        QCOMPARE(status(5), QStringLiteral("decode"));
+        QCOMPARE(status(9), QStringLiteral("token limit"));
+        model.setRows({}, 0);
+        QCOMPARE(model.rowCount(), 0);
+    }
+
+    void textOfAFinishedRequestStopsAtTheCursor() {
+        Stage stage;
+        stage.openRecorded();
+        Lane* lane = stage.window->lanes().lane(0);
+        const auto& rows = lane->history()->requests;
+        const auto done = std::find_if(rows.begin(), rows.end(), [](const trace::RequestRow& row) {
+            return row.finishedStep && row.outputTokens >= 3 && *row.finishedStep < 100;
+        });
+        QVERIFY(done != rows.end());
+        stage.goTo(*done->finishedStep);
+        lane->requestText(done->request); // asks
+        QVERIFY(QTest::qWaitFor([&] { return !lane->requestText(done->request).promptTokens.empty(); }));
+        QCOMPARE(lane->requestText(done->request).outputTokens.size(), std::size_t(done->outputTokens));
+        stage.goTo(*done->firstTokenStep);
+        QCOMPARE(lane->requestText(done->request).outputTokens.size(), std::size_t(1));
+    }
+
+    void askingTheHistoryStaysRare() {
+        Stage stage;
+        stage.runLive();
+        QTest::qWait(300);
+        const int asked = stage.launcher.newest->questions();
+        QTest::qWait(500);
+        QVERIFY(stage.launcher.newest->questions() <= asked + 1); // nothing new: nothing asked
+    }
+
+    void everyVisibleControlHasANameAndTabReachesThem() {
+        for (QSize size : {QSize(1600, 1000), QSize(1366, 768)}) {
+            Stage stage(size);
+            stage.openRecorded();
+            stage.goTo(80);
+            for (QWidget* widget : stage.window->findChildren<QWidget*>()) {
+                if (!widget->isVisible() || widget->focusPolicy() == Qt::NoFocus)
+                    continue;
+                QAccessibleInterface* face = QAccessible::queryAccessibleInterface(widget);
+                QVERIFY(face);
+                QVERIFY2(!face->text(QAccessible::Name).isEmpty(), widget->metaObject()->className());
+            }
+            stage.window->activateWindow();
+            stage.window->memoryMap().focusTarget()->setFocus();
+            std::set<QWidget*> reached;
+            for (int i = 0; i < 60; ++i) {
+                QTest::keyClick(stage.window->focusWidget(), Qt::Key_Tab);
+                QVERIFY(stage.window->focusWidget());
+                reached.insert(stage.window->focusWidget());
+            }
+            QVERIFY(reached.count(stage.window->memoryMap().focusTarget()));
+            QVERIFY(reached.count(stage.window->blockTables().focusTarget()));
+            QVERIFY(reached.count(&stage.window->timeline()));
+            QVERIFY(reached.count(stage.window->toolbar().playButton()));
+        }
+    }
+
+    void screenReadersGetTheFocusedCell() {
+        Stage stage;
+        stage.openRecorded();
+        stage.goTo(80);
+        MemoryMapCanvas& map = stage.window->memoryMap().canvas();
+        map.setFocus();
+        stage.window->linked().select({RequestId(), BlockId(PoolId(0), 55), {}});
+        QAccessibleInterface* face = QAccessible::queryAccessibleInterface(&map);
+        QVERIFY(face && face->childCount() == 1);
+        QCOMPARE(face->role(), QAccessible::Table);
+        QAccessibleInterface* cell = face->child(0);
+        QCOMPARE(cell->role(), QAccessible::Cell);
+        QVERIFY(cell->text(QAccessible::Name).startsWith("Block 55, "));
+        QVERIFY(cell->rect().width() > 10);
+        QCOMPARE(cell->parent()->object(), static_cast<QObject*>(&map));
+        BlockTableCanvas& tables = stage.window->blockTables().canvas();
+        tables.setFocus();
+        QTest::keyClick(&tables, Qt::Key_Right);
+        QAccessibleInterface* row = QAccessible::queryAccessibleInterface(&tables);
+        QVERIFY(row->child(0)->text(QAccessible::Name).startsWith("Request "));
+    }
+
+    void exportsEveryViewAsPngAndSvgWithTitleLegendAndFooter() {
+        Stage stage;
+        stage.openRecorded();
+        stage.goTo(80);
+        QTemporaryDir folder;
+        for (const QString& name : MainWindow::exportNames())
+            for (const char* suffix : {"png", "svg"}) {
+                const QString file = folder.filePath(name + '.' + suffix);
+                const auto done = stage.window->exportView(name, file, {1200, 700});
+                QVERIFY2(done, done ? "" : done.error().message.c_str());
+                QVERIFY(QFileInfo(file).size() > 2000);
+                if (name == QLatin1String("window"))
+                    continue;
+                if (QLatin1String(suffix) == QLatin1String("png")) {
+                    const QImage image(file);
+                    QCOMPARE(image.size(), QSize(2400, 1400));
+                    QVERIFY(image.pixelColor(2, 2) == stage.appearance.theme().panel);
+                    std::set<QRgb> colours;
+                    for (int y = 0; y < image.height(); y += 3)
+                        for (int x = 0; x < image.width(); x += 3)
+                            colours.insert(image.pixel(x, y));
+                    QVERIFY2(colours.size() > 10, qPrintable(file));
+                } else {
+                    QFile svg(file);
+                    QVERIFY(svg.open(QIODevice::ReadOnly));
+                    const QByteArray text = svg.readAll();
+                    QVERIFY2(text.contains("step 80"), qPrintable(file));
+                    for (const char* word :
+                         {"memory-map:free", "block-tables:full", "memory-over-time:capacity", "requests:prefill"})
+                        if (QString(word).startsWith(name + ':'))
+                            QVERIFY2(text.contains(QString(word).section(':', 1).toUtf8()), word);
+                }
+            }
+        QVERIFY(!stage.window->exportView("memory-map", folder.filePath("map.gif"), {800, 600}));
+        QVERIFY(!stage.window->exportView("memory-map", "/nowhere/at/all/map.png", {800, 600}));
+        QVERIFY(!stage.window->exportView("sunrise", folder.filePath("map.png"), {800, 600}));
+    }
+
+    void narrowWindowTurnsTheInspectorIntoARail() {
+        Stage stage({1366, 768});
+        QVERIFY(stage.window->compact());
+        QVERIFY(!stage.window->inspector().isVisible());
+        auto* rail = stage.window->findChild<QAbstractButton*>("rail");
+        QVERIFY(rail && rail->isVisible());
+        QCOMPARE(rail->width(), 32);
+        rail->click();
+        QVERIFY(stage.window->inspector().isVisible());
+        QCOMPARE(stage.window->inspector().width(), 280);
+        stage.window->resize(1600, 1000);
+        QVERIFY(!stage.window->compact());
+        QVERIFY(!rail->isVisible());
+        QVERIFY(stage.window->inspector().isVisible());
+        QCOMPARE(stage.window->timeline().height(), 222);
+    }
+
+    void closingWhileRunningStopsTheSourceWithinThreeSeconds() {
+        Stage stage;
+        stage.launcher.options.run.steps = 2000;
+        stage.window->run();
+        stage.settle();
+        stage.window->lanes().setSpeed(50); // it goes on for long
+        QTest::qWait(100);
+        QElapsedTimer timer;
+        timer.start();
+        QVERIFY(stage.window->close());
+        QVERIFY(!stage.window->lanes().lane(0));
+        stage.window.reset();
+        QVERIFY(timer.elapsed() < 3000);
+    }
+
+    void openingAnotherFileReplacesTheRun() {
+        Stage stage;
+        stage.openRecorded();
+        stage.goTo(50);
+        stage.window->linked().select({RequestId(3), {}, {}});
+        stage.openRecorded();
+        QCOMPARE(stage.window->lanes().size(), std::size_t(1));
+        QVERIFY(stage.window->linked().selection().empty());
+        stage.window->openFile("/nowhere/other.gguf"); // a model is chosen, not opened
+        QCOMPARE(stage.window->setup().order().model.string(), std::string("/nowhere/other.gguf"));
+    }
+
+    void themeSwitchRepaintsEveryPartInItsColours() {
+        Stage stage;
+        stage.openRecorded();
+        stage.goTo(80);
+        for (const auto& [choice, name] :
+             {std::pair{ThemeChoice::Dark, ThemeName::Dark}, std::pair{ThemeChoice::Contrast, ThemeName::Contrast},
+              std::pair{ThemeChoice::Light, ThemeName::Light}}) {
+            stage.appearance.choose(choice);
+            QTest::qWait(20);
+            const Theme theme = loadTheme(name);
+            const QImage picture = stage.window->grab().toImage();
+            const auto at = [&](QWidget* widget, QPoint point) {
+                return picture.pixelColor(widget->mapTo(stage.window.get(), point)).name();
+            };
+            QCOMPARE(at(&stage.window->memoryMap(), {5, 60}), theme.panel.name());
+            QCOMPARE(at(&stage.window->timeline(), {5, 60}), theme.panel.name());
+            QCOMPARE(at(&stage.window->inspector(), {5, 300}), theme.panel.name());
+            QCOMPARE(at(&stage.window->toolbar(), {3, 20}), theme.raised.name());
+            QCOMPARE(at(&stage.window->requests(), {8, 420}), theme.panel.name());
+            QCOMPARE(at(stage.window->requests().findChild<QPlainTextEdit*>(), {4, 4}), theme.panel.name());
+        }
+    }
+
     // Pictures for people: KVATLAS_SHOTS=folder writes them.
     void writesItsPortraits() {
         const QString folder = qEnvironmentVariable("KVATLAS_SHOTS");

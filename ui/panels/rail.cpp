@@ -8,6 +8,7 @@ namespace kvatlas::ui {
 Rail::Rail(const Appearance& appearance, const QString& name, QWidget* parent)
     : QAbstractButton(parent)
     , m_appearance(appearance) {
+    setObjectName(QStringLiteral("rail"));
     setText(name);
     setAccessibleName(tr("Show the %1").arg(name.toLower()));
     setToolTip(accessibleName());

@@ -122,12 +122,7 @@ void RequestsPanel::restyle() {
     m_text->setFont(theme.textFont(theme.type.body));
     QPalette own = palette();
     own.setColor(QPalette::Window, theme.panel);
-    own.setColor(QPalette::Base, theme.panel);
-    own.setColor(QPalette::Highlight, theme.accentSoft);
-    own.setColor(QPalette::HighlightedText, theme.text);
     setPalette(own);
-    m_table->setPalette(own);
-    m_text->setPalette(own);
     m_textOf = {}; // written anew, in the theme's colours
     refreshText();
 }

@@ -6,6 +6,7 @@
 #include "ui/panels/setup_panel.h"
 #include "ui/theme/glyphs.h"
 
+#include <QHBoxLayout>
 #include <QLabel>
 #include <QMenu>
 #include <QPainter>
@@ -66,14 +67,14 @@ private:
 };
 
 ToolStrip::ToolStrip(const Workbench& bench, SetupPanel& setup, QWidget* parent)
-    : QToolBar(parent)
+    : QWidget(parent)
     , m_bench(bench)
     , m_setup(setup)
     , m_speedIndex(kSpeeds.size() - 1) {
     setAccessibleName(tr("Toolbar"));
-    setMovable(false);
-    setFloatable(false);
-    setContextMenuPolicy(Qt::PreventContextMenu);
+    m_row = new QHBoxLayout(this);
+    m_row->setContentsMargins(8, 0, 12, 1);
+    m_row->setSpacing(4);
     const auto picker = [this](const QString& name, QMenu*& menu) {
         QToolButton* button = addButton(name, name);
         button->setPopupMode(QToolButton::InstantPopup);
@@ -87,7 +88,7 @@ ToolStrip::ToolStrip(const Workbench& bench, SetupPanel& setup, QWidget* parent)
     m_scenario = picker(tr("Scenario"), m_scenarioMenu);
     addSeparator();
     m_chip = new LaneChip(bench, this);
-    addWidget(m_chip);
+    m_row->addWidget(m_chip);
     addSeparator();
     m_back = addButton(tr("Step back"), tr("One step back (←)"));
     m_play = addButton(tr("Play"), tr("Play or pause (Space)"));
@@ -104,13 +105,10 @@ ToolStrip::ToolStrip(const Workbench& bench, SetupPanel& setup, QWidget* parent)
     m_follow->setText(tr("Follow"));
     m_follow->setCheckable(true);
     m_follow->setToolButtonStyle(Qt::ToolButtonTextBesideIcon);
-    auto* spacer = new QWidget(this);
-    spacer->setAccessibleName(tr("Space"));
-    spacer->setSizePolicy(QSizePolicy::Expanding, QSizePolicy::Preferred);
-    addWidget(spacer);
+    m_row->addStretch(1);
     m_backend = new QLabel(this);
     m_backend->setAccessibleName(tr("Backend"));
-    addWidget(m_backend);
+    m_row->addWidget(m_backend);
 
     connect(m_back, &QToolButton::clicked, this, [this] { m_bench.lanes.stepBy(-1); });
     connect(m_step, &QToolButton::clicked, this, [this] { m_bench.lanes.stepBy(1); });
@@ -139,8 +137,22 @@ QToolButton* ToolStrip::addButton(const QString& name, const QString& tip) {
     button->setAccessibleName(name);
     button->setToolTip(tip);
     button->setFocusPolicy(Qt::TabFocus);
-    addWidget(button);
+    m_row->addWidget(button);
     return button;
+}
+
+void ToolStrip::addSeparator() {
+    m_row->addSpacing(21); // paintEvent draws the line into every such gap
+}
+
+void ToolStrip::paintEvent(QPaintEvent*) {
+    const Theme& theme = m_bench.theme();
+    QPainter painter(this);
+    painter.fillRect(rect(), theme.raised);
+    painter.fillRect(QRect(0, height() - 1, width(), 1), theme.line);
+    for (int i = 0; i < m_row->count(); ++i)
+        if (const QSpacerItem* gap = m_row->itemAt(i)->spacerItem(); gap && gap->sizeHint().width() == 21)
+            painter.fillRect(QRect(gap->geometry().center().x(), height() / 2 - 13, 1, 26), theme.line);
 }
 
 void ToolStrip::togglePlay() {

@@ -4,10 +4,11 @@
 
 #include "ui/workbench.h"
 
-#include <QToolBar>
+#include <QWidget>
 
 #include <tuple>
 
+class QHBoxLayout;
 class QLabel;
 class QMenu;
 class QToolButton;
@@ -16,7 +17,7 @@ namespace kvatlas::ui {
 
 class SetupPanel;
 
-class ToolStrip : public QToolBar {
+class ToolStrip : public QWidget {
     Q_OBJECT
 public:
     ToolStrip(const Workbench& bench, SetupPanel& setup, QWidget* parent = nullptr);
@@ -29,8 +30,12 @@ public:
 signals:
     void playRequested(); // nothing is open: run what the setup says
 
+protected:
+    void paintEvent(QPaintEvent* event) override;
+
 private:
     class LaneChip;
+    void addSeparator();
     QToolButton* addButton(const QString& name, const QString& tip);
     void restyle();
     void refresh();
@@ -41,6 +46,7 @@ private:
     SetupPanel& m_setup;
     QToolButton *m_model, *m_scenario, *m_back, *m_play, *m_step, *m_speed, *m_follow;
     QMenu *m_modelMenu, *m_scenarioMenu;
+    QHBoxLayout* m_row;
     LaneChip* m_chip;
     QLabel* m_backend;
     std::size_t m_speedIndex;

@@ -144,6 +144,15 @@ void ProxyStyle::drawControl(ControlElement element, const QStyleOption* option,
             return;
         }
     }
+    if (element == CE_ItemViewItem) { // a selected row is soft, so that its hues stay readable
+        if (const auto* item = qstyleoption_cast<const QStyleOptionViewItem*>(option)) {
+            QStyleOptionViewItem copy = *item;
+            copy.palette.setColor(QPalette::Highlight, theme.accentSoft);
+            copy.palette.setColor(QPalette::HighlightedText, theme.text);
+            QProxyStyle::drawControl(element, &copy, painter, widget);
+            return;
+        }
+    }
     QProxyStyle::drawControl(element, option, painter, widget);
 }
 

@@ -248,8 +248,6 @@ QMenu::item { padding: 5px 24px 5px 24px; }
 QMenu::item:selected { background: @accentSoft; color: @text; }
 QMenu::item:disabled { color: @text3; }
 QMenu::separator { height: 1px; background: @line; margin: 4px 0; }
-QToolBar { background: @raised; border: 0; border-bottom: 1px solid @line; spacing: 4px; padding: 0 12px; }
-QToolBar::separator { width: 1px; background: @line; margin: 2px 6px; }
 QToolButton { background: transparent; border: 1px solid transparent; border-radius: 4px; padding: 3px 6px; color: @text; }
 QToolButton:hover { background: @hover; }
 QToolButton:pressed, QToolButton:checked { background: @accentSoft; }

@@ -45,6 +45,7 @@ MemoryChart::MemoryChart(QWidget* parent)
         axis->setTickLengthIn(0);
         axis->setTickLengthOut(0);
     }
+    xAxis->setTicks(false);
     xAxis->setTickLabels(false);
     xAxis->grid()->setVisible(false);
     yAxis->setTickLabelPadding(8);
@@ -120,7 +121,8 @@ void MemoryChart::fitTicks() {
     auto ticker = QSharedPointer<QCPAxisTickerText>::create();
     for (const query::Tick& tick : ticks.ticks)
         ticker->addTick(tick.value, QString::fromStdString(tick.text));
-    m_unit = QString::fromStdString(ticks.unit);
+    m_unit = m_capacityBytes > 0 ? QString::fromStdString(ticks.unit) : QString();
+    yAxis->setTickLabels(m_capacityBytes > 0);
     yAxis->setTicker(ticker);
 }
 

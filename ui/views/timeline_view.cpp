@@ -271,6 +271,13 @@ void TimelineView::paintEvent(QPaintEvent*) {
     painter.setPen(theme.text);
     painter.drawText(QRect(12, bars.y() + 3, TimelineScale::kLeft - 16, 18), Qt::AlignVCenter, tr("Requests"));
     RequestBarPainter::paint(painter, bars, theme, m_bars, m_bench.linked.selection());
+    if (!lane()) {
+        painter.setFont(theme.textFont(theme.type.body));
+        painter.setPen(theme.text2);
+        painter.drawText(bars.adjusted(TimelineScale::kLeft, 0, -TimelineScale::kRight, 0), Qt::AlignCenter,
+                         tr("Memory and requests over time appear here; drag to look back."));
+        return;
+    }
     paintAxis(painter, QRect(0, height() - kAxis, width(), kAxis), m_scale);
 }
 
