@@ -15,6 +15,12 @@ namespace kvatlas::ui {
 
 namespace {
 
+QTextCharFormat inked(const QColor& ink) {
+    QTextCharFormat format;
+    format.setForeground(ink);
+    return format;
+}
+
 // The request's number as a chip in its hue.
 class ChipDelegate final : public QStyledItemDelegate {
 public:
@@ -171,13 +177,11 @@ void RequestsPanel::refreshText() {
     if (m_textOf == request && prompt == m_prompt && output.startsWith(m_output)) { // streams on
         QTextCursor cursor(m_text->document());
         cursor.movePosition(QTextCursor::End);
-        cursor.insertText(output.mid(m_output.size()));
+        cursor.insertText(output.mid(m_output.size()), inked(m_bench.theme().text));
     } else {
         m_text->clear();
         QTextCursor cursor(m_text->document());
-        QTextCharFormat quiet, plain;
-        quiet.setForeground(m_bench.theme().text3);
-        plain.setForeground(m_bench.theme().text);
+        const QTextCharFormat quiet = inked(m_bench.theme().text3), plain = inked(m_bench.theme().text);
         cursor.insertText(prompt, quiet);
         if (!prompt.isEmpty() && !prompt.endsWith(QLatin1Char('\n')))
             cursor.insertText(QStringLiteral("\n"), quiet);
