@@ -27,7 +27,7 @@ struct Message {
 // OpenAI's chat format: a JSON array of {"role": "system|developer|user|assistant|tool", "content": text or an array of
 // {"type": "text", "text": ...}}. `developer` is read as system; parts are joined without a separator; a null content
 // is an empty text. Anything else is a Usage error that says where.
-Result<std::vector<Message>> messagesFromJson(std::string_view json);
+Result<std::vector<Message>> messagesFromJson(std::string_view text);
 
 enum class ChatFamily : std::uint8_t { Unknown, None, Chatml, Llama2, Llama3, Gemma, Mistral, Zephyr };
 

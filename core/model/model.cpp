@@ -54,7 +54,7 @@ Result<std::shared_ptr<const Model>> Model::build(Result<GgufFile> file, const M
     auto tokenizer = Tokenizer::fromGguf(model->m_file, options.preTokenizer);
     if (!tokenizer)
         return tl::unexpected(tokenizer.error());
-    model->m_tokenizer = std::move(*tokenizer);
+    model->m_tokenizer = std::make_unique<const Tokenizer>(std::move(*tokenizer));
     model->m_warnings.insert(model->m_warnings.end(), model->m_tokenizer->warnings().begin(),
                              model->m_tokenizer->warnings().end());
 

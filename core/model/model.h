@@ -101,7 +101,7 @@ private:
     WeightTensor m_tokenEmbedding, m_outputNorm, m_output;
     bool m_outputIsTied = false;
     std::vector<LayerWeights> m_layers;
-    std::optional<Tokenizer> m_tokenizer;
+    std::unique_ptr<const Tokenizer> m_tokenizer; // never null after build()
     ChatTemplate m_chatTemplate;
     std::uint64_t m_parameters = 0;
     std::uint64_t m_weightBytes = 0;

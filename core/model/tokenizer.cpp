@@ -250,7 +250,7 @@ Result<void> Tokenizer::Tables::readEnds(const GgufFile& file) {
         if (kinds[i] == TokenKind::Control && spellsAnEnd(pieces[i]))
             isEnd[i] = true;
     if (std::ranges::find(isEnd, true) == isEnd.end())
-        warnings.push_back("the file names no end token; a request ends by its number of tokens alone");
+        warnings.emplace_back("the file names no end token; a request ends by its number of tokens alone");
     return {};
 }
 
@@ -288,14 +288,14 @@ void Tokenizer::Tables::encodePiece(std::string_view piece, BytePairs::Scratch& 
 }
 
 void Tokenizer::Tables::encodeText(std::string_view text, std::vector<TokenId>& out) const {
-    std::vector<std::string_view> pieces_;
+    std::vector<std::string_view> split;
     BytePairs::Scratch scratch;
     std::vector<BytePairs::Symbol> symbols;
     std::size_t valid = 0; // bytes of valid UTF-8 at the front of `text`
     const auto flush = [&] {
-        pieces_.clear();
-        splitter->split(text.substr(0, valid), pieces_);
-        for (const std::string_view piece : pieces_)
+        split.clear();
+        splitter->split(text.substr(0, valid), split);
+        for (const std::string_view piece : split)
             encodePiece(piece, scratch, symbols, out);
         text.remove_prefix(valid);
         valid = 0;
@@ -335,8 +335,9 @@ std::vector<TokenId> Tokenizer::encode(std::string_view text, bool parseSpecial)
 
 std::vector<TokenId> Tokenizer::encodePrompt(std::string_view text, bool parseSpecial) const {
     std::vector<TokenId> out = encode(text, parseSpecial);
-    if (m_tables->addBos && (out.empty() || out.front() != *m_tables->bos))
-        out.insert(out.begin(), *m_tables->bos);
+    const auto front = m_tables->bos;
+    if (m_tables->addBos && front && (out.empty() || out.front() != *front))
+        out.insert(out.begin(), *front);
     return out;
 }
 
