@@ -485,7 +485,7 @@ QString MainWindow::footer() const {
     const auto strategy = strategy::parse(run.strategyJson);
     const QString name =
         strategy && !strategy->name.empty() ? QString::fromStdString(strategy->name) : tr("own strategy");
-    return tr("%1 · %2 · step %3 · %4, %5 arithmetic · KVAtlas %6")
+    return tr("%1 · %2 · step %3 · %4, %5 arithmetic · %6")
         .arg(QString::fromStdString(run.model.name), name)
         .arg(lane->shown()->step)
         .arg(QString::fromStdString(run.backend), QString::fromStdString(run.arithmetic),

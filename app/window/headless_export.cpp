@@ -49,6 +49,8 @@ Result<void> exportHeadless(ui::MainWindow& window, const WindowOptions& options
     window.lanes().goTo(step);
     if (!waitFor([&] { return lane->shown()->step == step && lane->shown()->stepEnded; }))
         return silent();
+    if (QWidget* focus = window.focusWidget())
+        focus->clearFocus();    // no ring in a picture
     for (int i = 0; i < 5; ++i) // what is queued for the views
         QCoreApplication::processEvents();
     return window.exportView(options.exportView, options.out, options.size);

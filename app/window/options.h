@@ -3,6 +3,7 @@
 // Errors: Usage, one sentence.
 #pragma once
 
+#include "core/base/ids.h"
 #include "core/base/result.h"
 #include "ui/theme/appearance.h"
 

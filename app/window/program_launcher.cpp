@@ -67,8 +67,7 @@ ui::Choices ProgramLauncher::choices() {
     if (const auto chosen = chooseModel({}))
         standard = *chosen;
     for (const FoundModel& model : findModels().models)
-        choices.models.push_back(
-            {model.name.empty() ? model.file.stem().string() : model.name, model.file, model.fileBytes});
+        choices.models.push_back({model.file.stem().string(), model.file, model.fileBytes});
     std::error_code error;
     std::stable_partition(choices.models.begin(), choices.models.end(), [&](const ui::ModelChoice& model) {
         return !standard.empty() && fs::equivalent(model.file, standard, error);

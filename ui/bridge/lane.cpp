@@ -66,7 +66,8 @@ void Lane::stop() {
 }
 
 QString Lane::modelName() const {
-    if (m_latest->run && !m_latest->run->model.name.empty())
+    // The file's name is what people chose it by; a recording only knows what the model calls itself.
+    if (m_run.modelName.empty() && m_latest->run)
         return QString::fromStdString(m_latest->run->model.name);
     return QString::fromStdString(m_run.modelName);
 }

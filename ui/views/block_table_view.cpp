@@ -345,6 +345,12 @@ void BlockTableView::paintPicture(QPainter& painter, const QRect& rect, bool vec
     scene.rows = &rows;
     scene.focused.reset();
     scene.hovered.reset();
+    if (rows.empty()) {
+        painter.setFont(theme().textFont(theme().type.body));
+        painter.setPen(theme().text2);
+        painter.drawText(rect, Qt::AlignCenter, tr("No request holds a block at this step."));
+        return;
+    }
     DeviceSpace space(painter);
     m_exportPainter.paint(painter, space.rect(rect), space.scale(), {}, scene, vector);
 }

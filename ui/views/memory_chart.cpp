@@ -64,19 +64,70 @@ MemoryChart::MemoryChart(QWidget* parent)
     m_reserved->setChannelFillGraph(m_cached);
 }
 
-void MemoryChart::setTheme(const Theme& theme) {
+void MemoryChart::setTheme(const Theme& theme, bool vector) {
     setBackground(theme.panel);
     yAxis->grid()->setPen(QPen(theme.line, 0));
     yAxis->setTickPen(QPen(theme.lineStrong, 0));
     yAxis->setTickLabelFont(theme.monoFont(theme.type.micro));
     yAxis->setTickLabelColor(theme.text3);
     m_used->setBrush(theme.state.active);
-    m_waste->setBrush(hatchBrush(theme.state.waste, theme.panel));
+    m_waste->setBrush(vector ? QBrush(Qt::NoBrush) : hatchBrush(theme.state.waste, theme.panel));
     m_cached->setBrush(mixed(theme.state.cached, theme.panel, 0.35));
-    m_reserved->setBrush(hatchBrush(theme.state.reserved, theme.panel));
+    m_reserved->setBrush(vector ? QBrush(Qt::NoBrush) : hatchBrush(theme.state.reserved, theme.panel));
     m_cached->setPen(QPen(theme.state.cached, 1));
     m_capacity->setPen(QPen(theme.text, 0));
     replot(QCustomPlot::rpQueuedReplot);
+}
+
+void MemoryChart::hatchAreas(QPainter& painter, const QRect& plot, const Theme& theme,
+                             const source::HistoryAnswer& history, const TimelineScale& scale) {
+    const std::vector<query::MemoryPoint> points = query::memorySeries(history.steps, scale.axis());
+    double capacity = 0;
+    for (const query::MemoryPoint& point : points)
+        capacity = std::max(capacity, point.capacity);
+    if (points.size() < 2 || capacity <= 0)
+        return;
+    const double range = capacity * kHeadroom, bottom = plot.y() + plot.height() - kBottom;
+    const double height = plot.height() - kTop - kBottom;
+    const auto hatch = [&](double query::MemoryPoint::*lower, double query::MemoryPoint::*upper, const QColor& ink) {
+        // The band at each whole x, by interpolation.
+        const int left = static_cast<int>(std::ceil(points.front().x));
+        const int right = static_cast<int>(std::floor(points.back().x));
+        std::vector<std::pair<double, double>> band; // top, bottom
+        std::size_t at = 0;
+        for (int x = left; x <= right; ++x) {
+            while (at + 2 < points.size() && points[at + 1].x < x)
+                ++at;
+            const query::MemoryPoint &a = points[at], &b = points[at + 1];
+            const double share = b.x > a.x ? std::clamp((x - a.x) / (b.x - a.x), 0.0, 1.0) : 0;
+            const auto y = [&](double query::MemoryPoint::*value) {
+                return bottom - ((a.*value) * (1 - share) + (b.*value) * share) / range * height;
+            };
+            band.emplace_back(y(upper), y(lower));
+        }
+        painter.setPen(QPen(ink, 1.3));
+        constexpr int kPitch = 6;
+        for (int sum = kPitch; sum < right + plot.height() + plot.y(); sum += kPitch) { // lines x + y = sum
+            int from = -1;
+            for (int x = left; x <= right + 1; ++x) {
+                const double y = sum - x;
+                const bool inside = x <= right && y >= band[static_cast<std::size_t>(x - left)].first &&
+                                    y <= band[static_cast<std::size_t>(x - left)].second;
+                if (inside && from < 0)
+                    from = x;
+                if (!inside && from >= 0) {
+                    painter.drawLine(QPointF(plot.x() + from - 0.5, sum - from + 0.5),
+                                     QPointF(plot.x() + x - 0.5, sum - x + 0.5));
+                    from = -1;
+                }
+            }
+        }
+    };
+    painter.save();
+    painter.setRenderHint(QPainter::Antialiasing);
+    hatch(&query::MemoryPoint::usedTop, &query::MemoryPoint::activeTop, theme.state.waste);
+    hatch(&query::MemoryPoint::cachedTop, &query::MemoryPoint::reservedTop, theme.state.reserved);
+    painter.restore();
 }
 
 void MemoryChart::setHistory(const source::HistoryAnswer& history, const TimelineScale& scale) {

@@ -16,7 +16,10 @@ class MemoryChart : public QCustomPlot {
 public:
     explicit MemoryChart(QWidget* parent = nullptr);
 
-    void setTheme(const Theme& theme);
+    // `vector`: hatched areas are left empty, since SVG knows no textures; hatchAreas fills them with lines.
+    void setTheme(const Theme& theme, bool vector = false);
+    static void hatchAreas(QPainter& painter, const QRect& plot, const Theme& theme,
+                           const source::HistoryAnswer& history, const TimelineScale& scale);
     void setHistory(const source::HistoryAnswer& history, const TimelineScale& scale);
     static constexpr int kTop = 9, kBottom = 8;
 

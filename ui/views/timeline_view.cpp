@@ -55,7 +55,7 @@ public:
         scale.width = rect.width();
         const QRect plot = rect.adjusted(0, 0, 0, -kAxis);
         MemoryChart chart;
-        chart.setTheme(m_view.m_bench.theme());
+        chart.setTheme(m_view.m_bench.theme(), vector);
         chart.resize(plot.size());
         chart.setHistory(*m_view.history(), scale);
         painter.save();
@@ -70,9 +70,12 @@ public:
             recorder.end();
             painter.drawPicture(0, 0, recorded);
         } else {
-            painter.drawPixmap(0, 0, chart.toPixmap(plot.width(), plot.height(), painter.deviceTransform().m11()));
+            const double ratio = painter.deviceTransform().m11();
+            painter.drawPixmap(QRect(QPoint(), plot.size()), chart.toPixmap(plot.width(), plot.height(), ratio));
         }
         painter.restore();
+        if (vector)
+            MemoryChart::hatchAreas(painter, plot, m_view.m_bench.theme(), *m_view.history(), scale);
         m_view.paintUnit(painter, plot.topLeft() + QPoint(12, 2));
         m_view.paintVeil(painter, plot, scale);
         m_view.paintPlayhead(painter, plot, scale);
