@@ -110,6 +110,8 @@ void locate(const AttendTask& task, std::uint32_t first, std::uint32_t count, Se
         if (direct && i % 16 == 0)
             segment.k[i / 16] = block + kAt + inBlock * kWidth;
     }
+    for (std::uint32_t i = count; i % 16 != 0; ++i) // scoring goes by whole chunks
+        segment.vShare[i] = segment.vShare[count - 1];
 }
 
 // What scoring and summing need beyond locate(): copies of what does not lie in whole vectors.

@@ -226,8 +226,8 @@ std::uint32_t readBytes(const std::byte* data, std::size_t bytes) {
             const std::byte* line = data + s * quarter + i;
             prefetchStream(line);
             HWY_UNROLL(4)
-            for (int v = 0; v < kVectors; ++v) sums[s] =
-                hn::Xor(sums[s], hn::Load(di, reinterpret_cast<const std::int32_t*>(line) + v * kLanes));
+            for (int v = 0; v < kVectors; ++v)
+                sums[s] = hn::Xor(sums[s], hn::Load(di, reinterpret_cast<const std::int32_t*>(line) + v * kLanes));
         }
     const VI sum = hn::Xor(hn::Xor(sums[0], sums[1]), hn::Xor(sums[2], sums[3]));
     return static_cast<std::uint32_t>(hn::GetLane(hn::SumOfLanes(di, sum)));
