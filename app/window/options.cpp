@@ -55,7 +55,7 @@ Result<WindowOptions> parseOptions(const QStringList& arguments) {
     parser.addPositionalArgument("files", "Sessions (.kvatlas) or models (.gguf).", "[FILE...]");
     WindowOptions options;
     if (!parser.parse(arguments))
-        return makeError(ErrorKind::Usage, "{}; see kvatlas --help.", parser.errorText().toStdString());
+        return makeError(ErrorKind::Usage, "{} See kvatlas --help.", parser.errorText().toStdString());
     if (parser.isSet(help))
         options.message = parser.helpText();
     if (parser.isSet(version))

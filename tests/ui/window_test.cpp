@@ -532,6 +532,25 @@ private Q_SLOTS:
             QTest::qWait(50);
             stage.window->grab().save(QDir(folder).filePath(QString("%1.png").arg(name)));
         }
+        Stage stage;
+        stage.appearance.choose(ThemeChoice::Dark);
+        stage.openRecorded();
+        stage.goTo(30);
+        for (int cell : {10, 36, 64, 120}) {
+            stage.window->memoryMap().canvas().zoomTo(cell, {});
+            QTest::qWait(30);
+            stage.window->grab().save(QDir(folder).filePath(QString("zoom-%1.png").arg(cell)));
+        }
+        stage.window->memoryMap().canvas().zoomTo(0, {});
+        stage.window->linked().select({stage.window->blockTables().canvas().rows().front().request, {}, {}});
+        QTest::qWait(30);
+        stage.window->grab().save(QDir(folder).filePath("selected.png"));
+        stage.launcher.options.run.contiguous = true;
+        stage.launcher.options.run.poolBlocks = 65'536;
+        stage.openRecorded();
+        stage.goTo(80);
+        QTest::qWait(30);
+        stage.window->grab().save(QDir(folder).filePath("contiguous.png"));
     }
 };
 
