@@ -154,7 +154,7 @@ template <int kBits> struct Dot {
 
 #include "kernels/cpu/fast-inl.h"
 
-constexpr ProductFunctions kFast = {kWidestTile, product, quantize};
+constexpr ProductFunctions kFast = {kWidestTile, product, quantize, registersOnly};
 
 } // namespace plain
 } // namespace
@@ -184,7 +184,7 @@ template <int kBits> struct Dot {
 
 #include "kernels/cpu/fast-inl.h"
 
-constexpr ProductFunctions kFast = {kWidestTile, product, quantize};
+constexpr ProductFunctions kFast = {kWidestTile, product, quantize, registersOnly};
 
 } // namespace vnni
 } // namespace

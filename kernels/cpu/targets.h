@@ -40,6 +40,9 @@ struct ProductFunctions {
     void (*product)(const ProductTask&) = nullptr;
     // The panel of one tile from x [n, cols].
     void (*panel)(const float* x, std::uint32_t cols, TokenTile tile, std::byte* panel) = nullptr;
+    // The arithmetic alone, operands in registers: the roof of `product`. Returns the operations done (a product and
+    // a sum are two).
+    double (*registersOnly)(std::uint32_t rounds) = nullptr;
 };
 
 // Null where this build has no such target.

@@ -8,6 +8,7 @@
 #include "kernels/cpu/cpu.h"
 #include "kernels/cpu/memory.h"
 #include "kernels/cpu/raw_read.h"
+#include "kernels/cpu/targets.h"
 #include "tests/kernels/cases.h"
 
 #include <fmt/format.h>
@@ -147,12 +148,31 @@ Json bandwidth(const Sample& sample, std::size_t bytes, const RawReader& raw) {
             {"of_raw_read", round3(own / roof)}};
 }
 
+cpu::Target targetOf(const Kernels& kernels) {
+    const std::string_view name = kernels.target;
+    return name == "AVX2"      ? cpu::Target::Avx2
+           : name == "AVX-512" ? cpu::Target::Avx512
+           : name == "NEON"    ? cpu::Target::Neon
+                               : cpu::Target::Avx512Vnni;
+}
+
+// Of one thread, operands in registers.
+double peakOperations(const Kernels& kernels, Arithmetic arithmetic, int rounds) {
+    const cpu::ProductFunctions& functions = arithmetic == Arithmetic::Exact ? *cpu::exactFunctions(targetOf(kernels))
+                                                                             : *cpu::fastFunctions(targetOf(kernels));
+    double operations = 0;
+    const Sample sample = measure([&] { operations = functions.registersOnly(1000000); }, nullptr, rounds);
+    return operations / sample.seconds;
+}
+
 Json products(const Kernels& kernels, unsigned threads, int rounds) {
     ModelProducts model(kernels, WeightFormat::Q4_1, WeightFormat::Q8_0);
     const auto stream = kernels.createStream(threads);
     Json out;
     for (const Arithmetic arithmetic : {Arithmetic::Fast, Arithmetic::Exact}) {
         Json& part = out[std::string(nameOf(arithmetic))];
+        const double peak = peakOperations(kernels, arithmetic, rounds) * threads;
+        part["peak_giga_operations_per_s"] = round3(peak / 1e9);
         RawReader layerRaw(model.layerBytes(), threads), headRaw(model.headBytes(), threads);
         const Sample layers = measure([&] { model.layers(*stream, 1, arithmetic); }, &layerRaw, rounds);
         const Sample head = measure([&] { model.head(*stream, 1, arithmetic); }, &headRaw, rounds);
@@ -166,6 +186,7 @@ Json products(const Kernels& kernels, unsigned threads, int rounds) {
                 {"ms", round3(batch.seconds * 1e3)},
                 {"tokens_per_s", round3(n / batch.seconds)},
                 {"giga_operations_per_s", round3(model.layerOperations() * n / batch.seconds / 1e9)},
+                {"of_peak", round3(model.layerOperations() * n / batch.seconds / peak)},
                 {"times_n1", round3(n * layers.seconds / batch.seconds)}};
         }
     }
