@@ -260,10 +260,14 @@ Result<void> SessionReader::loadKeyframes() {
 }
 
 void SessionReader::loadCounts() {
-    if (auto row = Statement::prepare(m_file.database, "SELECT count(*), max(step) FROM steps");
-        row && row->step() == SQLITE_ROW) {
-        m_info.steps = static_cast<std::uint64_t>(row->integer(0));
-        m_info.lastStep = optionalStep(*row, 1);
+    // Steps are only ever added at the end, so a refresh counts the new ones.
+    auto row = Statement::prepare(m_file.database, "SELECT count(*), max(step) FROM steps WHERE step > ?1");
+    if (row && row->bind(1, m_countedTo).step() == SQLITE_ROW) {
+        m_info.steps += static_cast<std::uint64_t>(row->integer(0));
+        if (const auto last = optionalStep(*row, 1)) {
+            m_info.lastStep = last;
+            m_countedTo = *last;
+        }
     } else {
         noteDamage("steps: a part of the table cannot be read");
     }
@@ -327,6 +331,24 @@ Result<SharedEvents> SessionReader::chunkEvents(std::size_t index) {
     if (m_cache.size() > kCachedChunks)
         m_cache.pop_back();
     return shared;
+}
+
+Result<void> SessionReader::forEachEvent(Step firstStep, Step endStep,
+                                         const std::function<bool(const trace::Event&)>& visit) {
+    for (std::size_t i = 0; i < m_chunks.size(); ++i) {
+        if (m_chunks[i].lastStep < firstStep || m_chunks[i].firstStep >= endStep)
+            continue;
+        const std::size_t damages = m_damaged.size();
+        const auto events = chunkEvents(i);
+        if (!events && m_damaged.size() == damages && m_file.limit->isOver())
+            return tl::unexpected(events.error());
+        if (!events)
+            continue;
+        for (const trace::Event& event : **events)
+            if (event.step >= firstStep && event.step < endStep && !visit(event))
+                return {};
+    }
+    return {};
 }
 
 Result<std::vector<std::byte>> SessionReader::keyframe(std::size_t index) {

@@ -13,6 +13,8 @@
 
 #include <chrono>
 #include <cstdint>
+#include <functional>
+#include <limits>
 #include <list>
 #include <map>
 #include <memory>
@@ -78,6 +80,8 @@ public:
     const std::vector<ChunkEntry>& chunks() const { return m_chunks; }
     const std::vector<KeyframeEntry>& keyframes() const { return m_keyframes; }
     Result<SharedEvents> chunkEvents(std::size_t index);
+    // The events of the steps [firstStep, endStep) in order, until `visit` says false. Damaged chunks are left out.
+    Result<void> forEachEvent(Step firstStep, Step endStep, const std::function<bool(const trace::Event&)>& visit);
     Result<std::vector<std::byte>> keyframe(std::size_t index);
 
     // Where to begin for the state after `step`: the newest undamaged keyframe at or before it, if any, and the first
@@ -111,8 +115,9 @@ private:
     OpenedFile m_file;
     SessionInfo m_info;
     std::int64_t m_session = 0;
-    std::vector<ChunkEntry> m_chunks;       // by id, ranges ascending
-    std::vector<KeyframeEntry> m_keyframes; // by step
+    std::int64_t m_countedTo = std::numeric_limits<std::int64_t>::min(); // step up to which info().steps counts
+    std::vector<ChunkEntry> m_chunks;                                    // by id, ranges ascending
+    std::vector<KeyframeEntry> m_keyframes;                              // by step
     std::vector<std::string> m_damaged;
     std::list<std::pair<ChunkEntry, SharedEvents>> m_cache; // decoded chunks, newest use first
 };

@@ -30,9 +30,8 @@ struct SessionRecorder::Impl {
     std::vector<trace::Event> queue;
     std::optional<std::pair<Step, std::vector<std::byte>>> keyframe; // comes before the queue
     std::uint64_t delivered = 0;                                     // events accepted so far
-    std::uint64_t flushWanted = 0;
-    bool sinceFlush = false; // a flush is wanted that no commit has served
-    bool ending = false;     // no more events are accepted; write the rest and the end marker
+    bool sinceFlush = false;                                         // a flush is wanted that no commit has served
+    bool ending = false; // no more events are accepted; write the rest and the end marker
     std::string endReason;
     bool finished = false; // the thread is done
     RecorderStatus status;
@@ -118,14 +117,15 @@ Result<void> SessionRecorder::flush() {
     Impl& impl = *m_impl;
     std::unique_lock lock(impl.mutex);
     const std::uint64_t wanted = impl.delivered;
-    impl.flushWanted = std::max(impl.flushWanted, wanted);
     impl.sinceFlush = true;
     impl.workDue.notify_one();
-    impl.workDone.wait(lock,
-                       [&] { return impl.finished || !impl.status.error.empty() || impl.status.events >= wanted; });
-    if (impl.status.events < wanted)
-        return makeError(ErrorKind::Failed, "{}", impl.status.error);
-    return {};
+    impl.workDone.wait_for(lock, impl.options.stall,
+                           [&] { return impl.finished || !impl.status.error.empty() || impl.status.events >= wanted; });
+    if (impl.status.events >= wanted)
+        return {};
+    if (impl.status.error.empty())
+        return makeError(ErrorKind::Failed, "The disk that holds '{}' does not answer.", impl.path);
+    return makeError(ErrorKind::Failed, "{}", impl.status.error);
 }
 
 Result<void> SessionRecorder::stop() {
@@ -166,6 +166,11 @@ RecorderStatus SessionRecorder::status() const {
         if (const auto size = std::filesystem::file_size(status.path + suffix, none); !none)
             status.bytes += size;
     return status;
+}
+
+std::string SessionRecorder::error() const {
+    const std::lock_guard lock(m_impl->mutex);
+    return m_impl->status.error;
 }
 
 const std::string& SessionRecorder::path() const {

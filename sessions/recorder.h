@@ -60,7 +60,8 @@ public:
     void onKeyframe(Step step, std::span<const std::byte> keyframe) override;
     void onEnd() override; // writes the end marker; returns at once
 
-    // Returns when everything delivered before is committed and readable, or the recording has stopped (an error).
+    // Returns when everything delivered before is committed and readable. An error when the recording has stopped or
+    // the disk does not answer within the time of a stall.
     Result<void> flush();
 
     // Writes what is queued and the end marker, leaves WAL mode, closes. Close every reader of the file before: SQLite
@@ -68,6 +69,7 @@ public:
     Result<void> stop();
 
     RecorderStatus status() const;
+    std::string error() const; // of status(), without a look at the disk
     const std::string& path() const;
 
 private:

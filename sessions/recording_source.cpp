@@ -4,6 +4,7 @@
 #include "sessions/answer_worker.h"
 #include "sessions/reader.h"
 
+#include <atomic>
 #include <filesystem>
 #include <stdlib.h>
 
@@ -43,7 +44,8 @@ struct RecordingSource::Impl {
         }
         void onEnd() override {
             owner.sink->onEnd();
-            owner.worker->post([this] { owner.closeFile(true); });
+            owner.runEnded = true;
+            owner.worker->post([this] { owner.closeFile(); });
         }
         Impl& owner;
     };
@@ -55,10 +57,11 @@ struct RecordingSource::Impl {
     Tee tee{*this};
     std::unique_ptr<SessionReader> reader; // the worker's thread; after it, stop()'s
     std::unique_ptr<AnswerWorker> worker;
+    std::atomic<bool> runEnded{false};
     bool stopped = false;
 
     AnswerBody answer(const source::Question& question);
-    void closeFile(bool runEnded);
+    void closeFile();
 };
 
 RecordingSource::RecordingSource(std::unique_ptr<Impl> impl)
@@ -98,7 +101,7 @@ source::SourceInfo RecordingSource::info() const {
     source::SourceInfo info = m_impl->live->info();
     if (m_impl->temporary.path.empty())
         info.location = m_impl->recorder->path();
-    info.recording = m_impl->recorder->status().error;
+    info.recording = m_impl->recorder->error();
     info.capabilities.seek = false; // a live run goes forward; its past is asked for
     return info;
 }
@@ -114,7 +117,7 @@ void RecordingSource::stop() {
     m_impl->stopped = true;
     m_impl->live->stop();
     m_impl->worker->stop();
-    m_impl->closeFile(false);
+    m_impl->closeFile();
 }
 
 void RecordingSource::send(source::Command command) {
@@ -134,7 +137,7 @@ RecorderStatus RecordingSource::recorderStatus() const {
 }
 
 // SQLite leaves WAL mode only when nobody else has the file open; a later question opens it again.
-void RecordingSource::Impl::closeFile(bool runEnded) {
+void RecordingSource::Impl::closeFile() {
     reader.reset();
     if (runEnded)
         recorder->onEnd();

@@ -205,6 +205,8 @@ void ReplaySource::Impl::obey(const source::Command& command) {
             playing = false;
             stepsToGo = 0;
         } else if constexpr (std::is_same_v<C, source::Resume>) {
+            if (atEnd && !playReader->chunks().empty())
+                seek(playReader->chunks().front().firstStep);
             playing = true;
             stepDue = SteadyClock::now();
         } else if constexpr (std::is_same_v<C, source::StepForward>) {

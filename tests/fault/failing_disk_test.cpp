@@ -24,7 +24,7 @@ protected:
     Outcome recordInParts(const std::string& path) {
         RecorderOptions options;
         options.transaction = std::chrono::milliseconds(1000); // flush alone commits
-        options.stall = std::chrono::milliseconds(20);
+        options.stall = std::chrono::milliseconds(100);
         Outcome outcome;
         auto recorder = SessionRecorder::create(path, options);
         if (!recorder) {

@@ -98,7 +98,12 @@ TEST(Kill, losesNothingAcknowledgedAtAnyMoment) {
             ::_exit(127);
         }
         random = random * 6364136223846793005u + 1442695040888963407u;
-        std::this_thread::sleep_for(std::chrono::microseconds(20'000 + (random >> 33) % 180'000));
+        // Every second kill may hit the creation of the first file; the others come when recording has begun, however
+        // slow the machine is at this moment.
+        const auto giveUp = std::chrono::steady_clock::now() + std::chrono::seconds(60);
+        while (kill % 2 == 0 && memory.acknowledged->runs[0].events == 0 && std::chrono::steady_clock::now() < giveUp)
+            std::this_thread::sleep_for(std::chrono::milliseconds(1));
+        std::this_thread::sleep_for(std::chrono::microseconds((random >> 33) % 150'000));
         int status = 0;
         ASSERT_EQ(::waitpid(child, &status, WNOHANG), 0) << "the recorder ended by itself: " << WEXITSTATUS(status);
         ::kill(child, SIGKILL);
@@ -115,7 +120,7 @@ TEST(Kill, losesNothingAcknowledgedAtAnyMoment) {
     std::printf("%d kills: %d files, %d interrupted, %d ended, %llu events acknowledged, %llu found\n", kKills,
                 tally.files, tally.interrupted, tally.ended, static_cast<unsigned long long>(tally.acknowledged),
                 static_cast<unsigned long long>(tally.events));
-    EXPECT_GT(tally.interrupted, kKills / 4) << "the kills came at the wrong moments";
+    EXPECT_GT(tally.interrupted, kKills / 8) << "the kills came at the wrong moments";
     EXPECT_GT(tally.acknowledged, 0u);
 }
 

@@ -143,6 +143,22 @@ TEST_F(Reader, givesTheTokensOfARequestAndTheirText) {
     EXPECT_TRUE(reader->requestText(RequestId(999'999))->outputTokens.empty());
 }
 
+TEST_F(Reader, givesTheEventsOfARangeOfSteps) {
+    std::vector<trace::Event> expected, found;
+    for (const trace::Event& event : SyntheticRun::all(m_options))
+        if (event.step >= 120 && event.step < 340)
+            expected.push_back(event);
+    const auto reader = open();
+    ASSERT_TRUE(reader->forEachEvent(120, 340, [&](const trace::Event& event) {
+        found.push_back(event);
+        return true;
+    }));
+    EXPECT_EQ(found, expected);
+    int seen = 0;
+    ASSERT_TRUE(reader->forEachEvent(0, 600, [&](const trace::Event&) { return ++seen < 5; }));
+    EXPECT_EQ(seen, 5);
+}
+
 TEST_F(Reader, endsAQueryWhenItIsCancelled) {
     const auto reader = open();
     reader->cancel();

@@ -162,6 +162,9 @@ TEST_F(Replay, goesOnFromTheEndAfterASeekBack) {
     source->send(source::Resume{});
     ASSERT_TRUE(watcher.waitForEnds(2));
     EXPECT_TRUE(watcher.waitForStep(39));
+    source->send(source::Resume{}); // at the end: again from the beginning
+    ASSERT_TRUE(watcher.waitForEnds(3));
+    EXPECT_EQ(watcher.keyframes(), 2);
     EXPECT_EQ(watcher.problem(), "");
 }
 
