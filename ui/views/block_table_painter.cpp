@@ -176,8 +176,6 @@ void BlockTablePainter::paintRow(QPainter& painter, const QRect& view, QPoint sc
         painter.drawText(device({kCellsLeft + scroll.x(), top, 600, kCellHeight}, view, scroll), Qt::AlignVCenter,
                          why.arg(row.arrivedStep) + QStringLiteral("  ·  ") + row.title);
     }
-    if (scene.selection.request == row.request && !scene.selection.block)
-        m_cells.selection(chip);
 }
 
 void BlockTablePainter::paintRuler(QPainter& painter, const QRect& view, QPoint scroll, const TableScene& scene) {
@@ -236,6 +234,11 @@ void BlockTablePainter::paint(QPainter& painter, const QRect& view, double scale
                rect.intersects(view);
     };
     for (std::size_t i = 0; i < rows.size(); ++i) {
+        if (scene.selection.request == rows[i].request && !scene.selection.block) {
+            const QRect chip = device({kPadding + scroll.x(), rowTop(rows, i) + 1, 24, 20}, view, scroll);
+            if (chip.top() >= view.top() + m_cells.width(kRuler))
+                m_cells.selection(chip);
+        }
         if (!rows[i].table || !scene.selection.block)
             continue;
         const auto at = std::find(rows[i].table->begin(), rows[i].table->end(), *scene.selection.block);

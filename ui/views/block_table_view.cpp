@@ -48,7 +48,7 @@ TableScene BlockTableCanvas::scene() const {
     scene.selection = m_bench.linked.selection();
     scene.isolate = m_bench.linked.isolating();
     scene.hovered = m_bench.linked.hovered();
-    if (hasFocus())
+    if (hasFocus() && m_ring)
         scene.focused = focusedCell();
     return scene;
 }
@@ -162,6 +162,7 @@ std::optional<TableCell> BlockTableCanvas::focusedCell() const {
 }
 
 void BlockTableCanvas::moveFocus(int columns, int rowStep) {
+    m_ring = true;
     const auto holds = [this](std::size_t row) { return m_rows[row].table && !m_rows[row].table->empty(); };
     std::optional<TableCell> target = focusedCell();
     if (!target) {
@@ -228,6 +229,8 @@ void BlockTableCanvas::focusInEvent(QFocusEvent* event) {
     QAbstractScrollArea::focusInEvent(event);
     if (!m_focused)
         m_focused = TableCell{0, 0};
+    m_ring = event->reason() == Qt::TabFocusReason || event->reason() == Qt::BacktabFocusReason ||
+             event->reason() == Qt::ShortcutFocusReason;
     announceFocusedCell(this);
     viewport()->update();
 }

@@ -52,6 +52,7 @@ private:
     std::vector<TableRow> m_rows;
     BlockTablePainter m_painter;
     std::optional<TableCell> m_focused;
+    bool m_ring = false; // the focus came by the keyboard: shown on the cell
     HoverTip* m_tip;
 };
 

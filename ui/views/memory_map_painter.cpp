@@ -174,8 +174,8 @@ void MemoryMapPainter::paintSlots(QPainter& painter, const QRect& rect, BlockId 
     const int columns = std::max(1, static_cast<int>(std::ceil(std::sqrt(double(slotCount)))));
     const int rows = (static_cast<int>(slotCount) + columns - 1) / columns;
     const int gap = m_cells.width(withText ? 2 : 1), inset = edge + gap;
-    const int width = (rect.width() - 2 * inset + gap) / columns, height = (rect.height() - top - 2 * gap) / rows;
-    if (width <= gap + 1 || height <= gap + 1)
+    const int across = rect.width() - 2 * inset + gap, down = rect.height() - top - edge - gap;
+    if (across / columns <= gap + 1 || down / rows <= gap + 1)
         return; // more slots than pixels: the level bar of smaller cells says it better
     const auto& requests = scene.snapshot->requests;
     const auto owner = std::lower_bound(requests.begin(), requests.end(), block.request,
@@ -187,8 +187,10 @@ void MemoryMapPainter::paintSlots(QPainter& painter, const QRect& rect, BlockId 
     const QFontMetrics metrics(text);
     for (std::uint32_t slot = 0; slot < slotCount; ++slot) {
         const int column = static_cast<int>(slot) % columns, row = static_cast<int>(slot) / columns;
-        const QRect box(rect.x() + inset + column * width, rect.y() + top + gap + row * height, width - gap,
-                        height - gap);
+        // The division's rest is spread, so that the slots fill the cell.
+        const int left = column * across / columns, right = (column + 1) * across / columns;
+        const int upper = row * down / rows, lower = (row + 1) * down / rows;
+        const QRect box(rect.x() + inset + left, rect.y() + top + gap + upper, right - left - gap, lower - upper - gap);
         if (slot >= block.usedSlots) {
             m_cells.frame(box, theme.state.freeLine, m_cells.width(1));
             continue;

@@ -85,7 +85,7 @@ MapScene MemoryMapCanvas::scene() const {
     scene.selection = m_bench.linked.selection();
     scene.isolate = m_bench.linked.isolating();
     scene.hovered = m_bench.linked.hovered();
-    if (hasFocus() && m_focused && m_focused != scene.selection.block)
+    if (hasFocus() && m_ring && m_focused && m_focused != scene.selection.block)
         scene.focused = m_focused;
     if (m_lane)
         scene.tokenText = [lane = m_lane](TokenId token) { return visibleToken(lane->piece(token)); };
@@ -244,6 +244,7 @@ void MemoryMapCanvas::wheelEvent(QWheelEvent* event) {
 }
 
 void MemoryMapCanvas::moveFocus(int columns, int rows) {
+    m_ring = true;
     if (m_layout.bands().empty())
         return;
     if (!m_focused) {
@@ -322,6 +323,8 @@ void MemoryMapCanvas::focusInEvent(QFocusEvent* event) {
     QAbstractScrollArea::focusInEvent(event);
     if (!m_focused && !m_layout.bands().empty())
         m_focused = m_bench.linked.selection().block.value_or(BlockId(PoolId(0), 0));
+    m_ring = event->reason() == Qt::TabFocusReason || event->reason() == Qt::BacktabFocusReason ||
+             event->reason() == Qt::ShortcutFocusReason;
     announceFocusedCell(this);
     viewport()->update();
 }

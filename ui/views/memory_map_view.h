@@ -66,6 +66,7 @@ private:
     int m_cell = 0; // wanted; 0 = fit
     double m_wheel = 0;
     std::optional<BlockId> m_focused;
+    bool m_ring = false; // the focus came by the keyboard: shown on the cell
     HoverTip* m_tip;
 };
 
