@@ -97,7 +97,7 @@ template <int kBits> struct Dot {
     }
 };
 #elif HWY_TARGET == HWY_AVX2
-constexpr int kFastSums = 4;
+constexpr int kFastSums = 8;
 template <int kBits> struct Dot {
     static constexpr bool kSigned = kBits == 8;
     struct Codes {
