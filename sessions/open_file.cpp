@@ -221,6 +221,25 @@ Result<void> checkSchema(Database& database) {
     return {};
 }
 
+constexpr int kOpenFlags = SQLITE_OPEN_READONLY | SQLITE_OPEN_NOFOLLOW;
+
+Result<Database> openCopy(const std::string& real, OpenedFile& opened) {
+    auto copy = copyWithWal(real);
+    if (!copy)
+        return tl::unexpected(copy.error());
+    opened.copy = *copy;
+    return Database::open(((*copy)->path / "session").string(), kOpenFlags, real);
+}
+
+Result<void> makeReady(OpenedFile& opened) {
+    harden(opened.database, opened.limit.get());
+    if (auto set = opened.database.exec("PRAGMA query_only=ON; PRAGMA cell_size_check=ON; PRAGMA mmap_size=0; "
+                                        "PRAGMA temp_store=MEMORY; PRAGMA cache_size=-16384;");
+        !set)
+        return set;
+    return checkSchema(opened.database);
+}
+
 } // namespace
 
 Result<OpenedFile> openSessionFile(const std::string& path, std::chrono::milliseconds timeLimit) {
@@ -231,12 +250,11 @@ Result<OpenedFile> openSessionFile(const std::string& path, std::chrono::millise
     if (!side)
         return tl::unexpected(side.error());
 
-    constexpr int kFlags = SQLITE_OPEN_READONLY | SQLITE_OPEN_NOFOLLOW;
     OpenedFile opened;
     opened.limit = std::make_unique<TimeLimit>();
     opened.limit->start(timeLimit);
     opened.path = *real;
-    auto database = Database::open(*real, kFlags);
+    auto database = Database::open(*real, kOpenFlags);
     if (!database)
         return tl::unexpected(database.error());
     auto header = readHeader(*database, path);
@@ -252,26 +270,27 @@ Result<OpenedFile> openSessionFile(const std::string& path, std::chrono::millise
     if (!opened.walMode && side->walBytes > 0) {
         // A finished session has left WAL mode: what lies there belongs to another file, and SQLite would mix them.
         opened.note = fmt::format("'{}-wal' does not belong to this finished session and was not read.", *real);
-        database = Database::open(immutableUri(*real), kFlags, *real);
+        database = Database::open(immutableUri(*real), kOpenFlags, *real);
     } else if (opened.walMode && !folderWritable && side->walBytes == 0) {
-        database = Database::open(immutableUri(*real), kFlags, *real);
+        database = Database::open(immutableUri(*real), kOpenFlags, *real);
     } else if (opened.walMode && !folderWritable) {
-        auto copy = copyWithWal(*real);
-        if (!copy)
-            return tl::unexpected(copy.error());
-        database = Database::open(((*copy)->path / "session").string(), kFlags, *real);
-        opened.copy = *copy;
+        database = openCopy(*real, opened);
     }
     if (!database)
         return tl::unexpected(database.error());
     opened.database = std::move(*database);
-    harden(opened.database, opened.limit.get());
-    if (auto set = opened.database.exec("PRAGMA query_only=ON; PRAGMA cell_size_check=ON; PRAGMA mmap_size=0; "
-                                        "PRAGMA temp_store=MEMORY; PRAGMA cache_size=-16384;");
-        !set)
-        return tl::unexpected(set.error());
-    if (auto fine = checkSchema(opened.database); !fine)
-        return tl::unexpected(fine.error());
+    auto ready = makeReady(opened);
+    // SQLite wants an index file beside a -wal; on a full disk, for instance, there is no room for it.
+    if (!ready && ready.error().kind == ErrorKind::Failed && !opened.copy && side->walBytes > 0 &&
+        !opened.limit->isOver()) {
+        database = openCopy(*real, opened);
+        if (!database)
+            return tl::unexpected(ready.error());
+        opened.database = std::move(*database);
+        ready = makeReady(opened);
+    }
+    if (!ready)
+        return tl::unexpected(ready.error());
     return opened;
 }
 
