@@ -329,6 +329,18 @@ private Q_SLOTS:
         QCOMPARE(status(2), QStringLiteral("prefill"));
         QCOMPARE(status(5), QStringLiteral("decode"));
         QCOMPARE(status(9), QStringLiteral("token limit"));
+        // What had not happened at the cursor is not shown.
+        rows[0].firstTokenNs = 12'000'000;
+        rows[0].finishedNs = 62'000'000;
+        rows[0].outputTokens = 6;
+        const auto cell = [&](Step cursor, RequestsModel::Column column) {
+            model.setRows(rows, cursor);
+            return model.data(model.index(0, column), Qt::DisplayRole).toString();
+        };
+        QCOMPARE(cell(3, RequestsModel::FirstToken), QStringLiteral("–"));
+        QCOMPARE(cell(4, RequestsModel::FirstToken), QStringLiteral("12.0 ms"));
+        QCOMPARE(cell(8, RequestsModel::Interval), QStringLiteral("–"));
+        QCOMPARE(cell(9, RequestsModel::Interval), QStringLiteral("10.0 ms"));
         model.setRows({}, 0);
         QCOMPARE(model.rowCount(), 0);
     }

@@ -91,9 +91,12 @@ QString RequestsModel::text(const trace::RequestRow& row, int column) const {
     case Tokens:
         return QStringLiteral("%1 + %2").arg(row.promptTokens).arg(row.outputTokens);
     case FirstToken:
-        return row.firstTokenNs ? durationText(*row.firstTokenNs - row.arrivedNs) : unknown;
+        return row.firstTokenNs && row.firstTokenStep && *row.firstTokenStep <= m_cursor
+                   ? durationText(*row.firstTokenNs - row.arrivedNs)
+                   : unknown;
     case Interval:
-        if (row.firstTokenNs && row.finishedNs && row.outputTokens > 1)
+        if (row.firstTokenNs && row.finishedNs && row.finishedStep && *row.finishedStep <= m_cursor &&
+            row.outputTokens > 1)
             return durationText((*row.finishedNs - *row.firstTokenNs) / (row.outputTokens - 1));
         return unknown;
     default:

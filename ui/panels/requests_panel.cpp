@@ -11,6 +11,8 @@
 #include <QTableView>
 #include <QVBoxLayout>
 
+#include <algorithm>
+
 namespace kvatlas::ui {
 
 namespace {
@@ -142,7 +144,18 @@ RequestId RequestsPanel::shownRequest() const {
 
 void RequestsPanel::refreshRows() {
     const Lane* lane = m_bench.lanes.lane(0);
-    m_model->setRows(lane ? lane->history()->requests : std::vector<trace::RequestRow>{}, m_bench.linked.cursor());
+    std::vector<trace::RequestRow> rows;
+    if (lane) {
+        rows = lane->history()->requests;
+        for (const state::RequestState& alive : lane->shown()->requests) { // as many tokens as at the cursor
+            const auto at =
+                std::lower_bound(rows.begin(), rows.end(), alive.request,
+                                 [](const trace::RequestRow& row, RequestId id) { return row.request < id; });
+            if (at != rows.end() && at->request == alive.request)
+                at->outputTokens = alive.outputTokens;
+        }
+    }
+    m_model->setRows(std::move(rows), m_bench.linked.cursor());
     takeSelection();
 }
 
@@ -170,9 +183,11 @@ void RequestsPanel::refreshText() {
     m_head->setText(row ? tr("Request %1: %2").arg(request.value).arg(QString::fromStdString(row->title))
                         : tr("Request %1").arg(request.value));
     const Lane::Text tokens = lane->requestText(request);
-    const QString prompt = textOf(*lane, tokens.promptTokens), output = textOf(*lane, tokens.outputTokens);
-    if (m_textOf == request && prompt == m_prompt && output == m_output)
+    const std::pair counts(tokens.promptTokens.size(), tokens.outputTokens.size());
+    if (m_textOf == request && counts == m_textTokens)
         return;
+    m_textTokens = counts;
+    const QString prompt = textOf(*lane, tokens.promptTokens), output = textOf(*lane, tokens.outputTokens);
     const bool atEnd = m_text->verticalScrollBar()->value() >= m_text->verticalScrollBar()->maximum() - 4;
     if (m_textOf == request && prompt == m_prompt && output.startsWith(m_output)) { // streams on
         QTextCursor cursor(m_text->document());

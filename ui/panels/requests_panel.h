@@ -36,6 +36,7 @@ private:
     QPlainTextEdit* m_text;
     QPushButton* m_cancel;
     RequestId m_textOf;
+    std::pair<std::size_t, std::size_t> m_textTokens; // of what is shown: prompt, output
     QString m_prompt, m_output;
 };
 

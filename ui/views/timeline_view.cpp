@@ -134,8 +134,7 @@ TimelineView::TimelineView(const Workbench& bench, QWidget* parent)
     m_requestsPicture = std::make_unique<RequestsPicture>(*this);
     connect(&bench.lanes, &LaneSet::historyChanged, this, &TimelineView::refreshHistory);
     connect(&bench.lanes, &LaneSet::lanesChanged, this, &TimelineView::refreshHistory);
-    connect(&bench.lanes, &LaneSet::shownChanged, m_overlay, qOverload<>(&QWidget::update));
-    connect(&bench.linked, &LinkedState::cursorMoved, m_overlay, qOverload<>(&QWidget::update));
+    connect(&bench.linked, &LinkedState::cursorMoved, this, &TimelineView::movePlayhead);
     connect(&bench.linked, &LinkedState::selectionChanged, this, qOverload<>(&QWidget::update));
     connect(&bench.appearance, &Appearance::changed, this, &TimelineView::restyle);
     restyle();
@@ -165,6 +164,7 @@ void TimelineView::refreshHistory() {
     m_bars = query::requestBars(rows->requests, m_scale.axis(), rows->lastStep);
     m_chart->setHistory(*rows, m_scale);
     m_legend->setEntries(memoryLegend());
+    m_playheadX = static_cast<int>(m_scale.xOf(std::min(m_bench.linked.cursor(), m_scale.lastStep)));
     update();
 }
 
@@ -191,6 +191,15 @@ std::vector<LegendEntry> TimelineView::memoryLegend() const {
 QRect TimelineView::barsRect() const {
     const QRect chart = m_chart->geometry();
     return {0, chart.bottom() + 1, width(), height() - kAxis - chart.bottom() - 1};
+}
+
+// Repaints only the strip that the playhead left and the one it came to: the rest stays as it is.
+void TimelineView::movePlayhead() {
+    constexpr int kHalfBadge = 40;
+    const int now = static_cast<int>(m_scale.xOf(std::min(m_bench.linked.cursor(), m_scale.lastStep)));
+    const int left = std::min(now, m_playheadX) - kHalfBadge, right = std::max(now, m_playheadX) + kHalfBadge;
+    m_playheadX = now;
+    m_overlay->update(left, 0, right - left, height());
 }
 
 void TimelineView::layOut() {

@@ -47,6 +47,7 @@ private:
     void refreshHistory();
     void restyle();
     void layOut();
+    void movePlayhead();
     void scrub(double x);
     void paintAxis(QPainter& painter, const QRect& rect, const TimelineScale& scale) const;
     void paintUnit(QPainter& painter, QPoint at) const;
@@ -65,6 +66,7 @@ private:
     query::RequestBars m_bars;
     std::unique_ptr<Picture> m_memoryPicture, m_requestsPicture;
     bool m_scrubbing = false;
+    int m_playheadX = 0; // where it was painted last
 };
 
 } // namespace kvatlas::ui
