@@ -79,6 +79,7 @@ struct Kernels {
     const char* name = nullptr;   // "reference" | "cpu" | ...
     const char* target = nullptr; // the instruction set in use, e.g. "AVX-512 VNNI"
 
+    // Null where this machine cannot run the backend (cpuRefusal() says why).
     std::unique_ptr<Stream> (*createStream)(unsigned threads) = nullptr;
 
     // Re-orders a matrix of a model file. data: [rows, cols] in `format`, rows contiguous; cols a multiple of the

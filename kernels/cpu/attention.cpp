@@ -67,6 +67,46 @@ HWY_INLINE void copyColumns(const std::byte* from, std::size_t fromStep, std::ui
         __builtin_memcpy(to + d * toStep, from + d * fromStep, kBytes);
 }
 
+// Eight rows of eight f16 become eight columns; columns are 16 keys apart.
+HWY_INLINE void transposeEight(const std::byte* const* rows, std::byte* to) {
+    const hn::FixedTag<std::uint16_t, 8> d16;
+    const hn::FixedTag<std::uint32_t, 4> d32;
+    const hn::FixedTag<std::uint64_t, 2> d64;
+    using V16 = hn::Vec<hn::FixedTag<std::uint16_t, 8>>;
+    V16 v[8];
+    HWY_UNROLL(8) for (int i = 0; i < 8; ++i) v[i] = hn::LoadU(d16, reinterpret_cast<const std::uint16_t*>(rows[i]));
+    hn::Vec<hn::FixedTag<std::uint32_t, 4>> pairs[8]; // [rows 2i, 2i+1][columns 0-3 or 4-7]
+    HWY_UNROLL(4) for (int i = 0; i < 4; ++i) {
+        pairs[2 * i] = hn::BitCast(d32, hn::InterleaveLower(d16, v[2 * i], v[2 * i + 1]));
+        pairs[2 * i + 1] = hn::BitCast(d32, hn::InterleaveUpper(d16, v[2 * i], v[2 * i + 1]));
+    }
+    HWY_UNROLL(2) for (int half = 0; half < 2; ++half) { // columns 4*half ..
+        const auto low0 = hn::BitCast(d64, hn::InterleaveLower(d32, pairs[half], pairs[2 + half]));
+        const auto high0 = hn::BitCast(d64, hn::InterleaveUpper(d32, pairs[half], pairs[2 + half]));
+        const auto low1 = hn::BitCast(d64, hn::InterleaveLower(d32, pairs[4 + half], pairs[6 + half]));
+        const auto high1 = hn::BitCast(d64, hn::InterleaveUpper(d32, pairs[4 + half], pairs[6 + half]));
+        std::uint16_t* at = reinterpret_cast<std::uint16_t*>(to) + 64 * half;
+        hn::StoreU(hn::BitCast(d16, hn::InterleaveLower(d64, low0, low1)), d16, at);
+        hn::StoreU(hn::BitCast(d16, hn::InterleaveUpper(d64, low0, low1)), d16, at + 16);
+        hn::StoreU(hn::BitCast(d16, hn::InterleaveLower(d64, high0, high1)), d16, at + 32);
+        hn::StoreU(hn::BitCast(d16, hn::InterleaveUpper(d64, high0, high1)), d16, at + 48);
+    }
+}
+
+// Blocks of one token in f16: `count` keys from `first` of the segment on, each headDim values in a row.
+void gatherSingleTokens(const Segment& segment, std::uint32_t first, std::uint32_t count, std::uint32_t headDim,
+                        std::byte* to) {
+    const std::byte* rows[16];
+    for (std::uint32_t i = 0; i < 16; ++i) // lanes beyond count are never used
+        rows[i] = segment.kShare[first + (i < count ? i : count - 1)];
+    for (std::uint32_t d = 0; d < headDim; d += 8) {
+        transposeEight(rows, to + std::size_t{d} * 32);
+        transposeEight(rows + 8, to + std::size_t{d} * 32 + 16);
+        for (const std::byte*& row : rows)
+            row += 16;
+    }
+}
+
 void gatherKeys(const AttendTask& task, const std::uint32_t* table, std::uint32_t first, std::uint32_t count,
                 std::byte* to) {
     const KvLayout& layout = task.arena->layout;
@@ -123,7 +163,11 @@ void gather(const AttendTask& task, std::uint32_t first, const Scratch& scratch,
     if (layout.blockTokens % 16 != 0)
         for (std::uint32_t c = 0; c * 16 < count; ++c) {
             std::byte* to = scratch.k + std::size_t{c} * 16 * padded(layout.headDim) * kWidth;
-            gatherKeys(task, table, first + c * 16, count - c * 16 < 16 ? count - c * 16 : 16, to);
+            const std::uint32_t keys = count - c * 16 < 16 ? count - c * 16 : 16;
+            if (layout.blockTokens == 1 && kWidth == 2 && layout.headDim % 8 == 0)
+                gatherSingleTokens(segment, c * 16, keys, layout.headDim, to);
+            else
+                gatherKeys(task, table, first + c * 16, keys, to);
             segment.k[c] = to;
         }
     if (layout.headDim % 16 != 0) { // channels by whole vectors: rows are copied to where they may be read further
@@ -323,12 +367,22 @@ void combineInto(float* state, bool isFirst, float maximum, float sum, const flo
     const float old = factors[0], fresh = factors[1];
     state[0] = top;
     state[1] = __builtin_fmaf(state[1], old, sum * fresh);
-    for (std::uint32_t i = 0; i < headDim; ++i)
+    const VF oldFactor = hn::Set(DF(), old), freshFactor = hn::Set(DF(), fresh);
+    std::uint32_t i = 0;
+    for (; i + kLanes <= headDim; i += kLanes) {
+        const VF added = hn::Mul(hn::LoadU(DF(), output + i), freshFactor);
+        hn::StoreU(hn::MulAdd(hn::LoadU(DF(), state + 2 + i), oldFactor, added), DF(), state + 2 + i);
+    }
+    for (; i < headDim; ++i)
         state[2 + i] = __builtin_fmaf(state[2 + i], old, output[i] * fresh);
 }
 
 void finish(const float* state, std::uint32_t headDim, float* out) {
-    for (std::uint32_t i = 0; i < headDim; ++i)
+    const VF sum = hn::Set(DF(), state[1]);
+    std::uint32_t i = 0;
+    for (; i + kLanes <= headDim; i += kLanes)
+        hn::StoreU(hn::Div(hn::LoadU(DF(), state + 2 + i), sum), DF(), out + i);
+    for (; i < headDim; ++i)
         out[i] = state[2 + i] / state[1];
 }
 
