@@ -64,6 +64,11 @@ TEST(Layering, noFileNamesOneMachine) {
     EXPECT_TRUE(found.empty()) << describe(found);
 }
 
+TEST(Layering, everyFolderSaysWhatItIsFor) {
+    const auto found = checkReadmes(repository());
+    EXPECT_TRUE(found.empty()) << describe(found);
+}
+
 // The rules themselves, on small trees.
 
 const std::string kSpdx = "// SPDX-License-Identifier: Apache-2.0\n";
