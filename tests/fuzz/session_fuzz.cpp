@@ -15,21 +15,23 @@ using namespace kvatlas;
 
 namespace {
 
-// In memory where the machine has /dev/shm.
-const std::string& folder() {
-    static const std::string path = [] {
-        std::string name =
-            ::access("/dev/shm", W_OK) == 0 ? "/dev/shm/kvatlas-fuzz-XXXXXX" : "/tmp/kvatlas-fuzz-XXXXXX";
-        if (!::mkdtemp(name.data()))
+// In memory where the machine has /dev/shm. Gone with the process.
+struct Folder {
+    std::string path = ::access("/dev/shm", W_OK) == 0 ? "/dev/shm/kvatlas-fuzz-XXXXXX" : "/tmp/kvatlas-fuzz-XXXXXX";
+    Folder() {
+        if (!::mkdtemp(path.data()))
             std::abort();
-        std::atexit([] {
-            for (const char* suffix : {"", "-wal", "-shm"})
-                ::unlink((folder() + "/input" + suffix).c_str());
-            ::rmdir(folder().c_str());
-        });
-        return name;
-    }();
-    return path;
+    }
+    ~Folder() {
+        for (const char* suffix : {"", "-wal", "-shm"})
+            ::unlink((path + "/input" + suffix).c_str());
+        ::rmdir(path.c_str());
+    }
+};
+
+const std::string& folder() {
+    static const Folder one;
+    return one.path;
 }
 
 void write(const std::string& path, std::span<const std::uint8_t> bytes) {
