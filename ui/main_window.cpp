@@ -10,6 +10,7 @@
 #include "ui/panels/requests_panel.h"
 #include "ui/panels/setup_panel.h"
 #include "ui/panels/status_strip.h"
+#include "ui/panels/surface.h"
 #include "ui/panels/tool_strip.h"
 #include "ui/views/block_table_view.h"
 #include "ui/views/empty_note.h"
@@ -122,9 +123,11 @@ void MainWindow::buildCentre() {
     m_columns = plainSplitter(Qt::Horizontal, m_upper, tr("Panels"));
     across->addWidget(m_columns, 1);
 
-    QVBoxLayout* leftColumn = nullptr;
-    m_left = plainColumn(m_columns, tr("Left panel"), leftColumn);
-    m_left->setAutoFillBackground(true);
+    m_left = new Surface(m_appearance, m_columns);
+    m_left->setAccessibleName(tr("Left panel"));
+    auto* leftColumn = new QVBoxLayout(m_left);
+    leftColumn->setContentsMargins(0, 0, 0, 0);
+    leftColumn->setSpacing(0);
     m_leftTabs = new QTabBar(m_left);
     m_leftTabs->setAccessibleName(tr("Left panels"));
     m_leftTabs->setDrawBase(false);
@@ -267,9 +270,6 @@ void MainWindow::restyle() {
     menuBar()->setFixedHeight(m_appearance.heights().menu);
     m_leftTabs->setFont(theme.textFont(theme.type.body));
     m_leftTabs->setFixedHeight(m_appearance.heights().dockTab);
-    QPalette panel = m_left->palette();
-    panel.setColor(QPalette::Window, theme.panel);
-    m_left->setPalette(panel);
 }
 
 void MainWindow::applySizeClass(bool force) {

@@ -11,6 +11,7 @@
 #include "ui/panels/tool_strip.h"
 #include "ui/views/block_table_view.h"
 #include "ui/views/empty_note.h"
+#include "ui/views/hover_tip.h"
 #include "ui/views/memory_map_view.h"
 #include "ui/views/timeline_view.h"
 
@@ -18,8 +19,11 @@
 #include <QAccessible>
 #include <QDir>
 #include <QElapsedTimer>
+#include <QMenu>
+#include <QMenuBar>
 #include <QPlainTextEdit>
 #include <QPushButton>
+#include <QTabBar>
 #include <QTemporaryDir>
 #include <QTest>
 #include <QToolButton>
@@ -468,6 +472,12 @@ private Q_SLOTS:
         rail->click();
         QVERIFY(stage.window->inspector().isVisible());
         QCOMPARE(stage.window->inspector().width(), 280);
+        stage.appearance.choose(ThemeChoice::Dark);
+        rail->click();
+        rail->click();
+        const QImage over = stage.window->inspector().grab().toImage();
+        for (const QPoint at : {QPoint(6, 6), QPoint(6, 200), QPoint(276, 300)})
+            QCOMPARE(over.pixelColor(at).name(), stage.appearance.theme().panel.name());
         stage.window->resize(1600, 1000);
         QVERIFY(!stage.window->compact());
         QVERIFY(!rail->isVisible());
@@ -563,6 +573,30 @@ private Q_SLOTS:
         stage.goTo(80);
         QTest::qWait(30);
         stage.window->grab().save(QDir(folder).filePath("contiguous.png"));
+        stage.window->messages().tell(MessageBar::Kind::Problem,
+                                      "Recording stopped: the disk is full; the run goes on, what was recorded stays.");
+        KeySheet sheet(stage.appearance, stage.window.get());
+        sheet.show();
+        sheet.grab().save(QDir(folder).filePath("keys.png"));
+        HoverTip tip(stage.window.get());
+        tip.present(stage.appearance.theme(), "Block 131",
+                    {{"state", "active"}, {"request", "16"}, {"slots", "16 of 16"}, {"last written", "step 476"}},
+                    QRect(100, 100, 20, 20));
+        QTest::qWait(500);
+        tip.grab().save(QDir(folder).filePath("tip.png"));
+        for (QMenu* menu : stage.window->menuBar()->findChildren<QMenu*>())
+            if (menu->title().contains("View")) {
+                menu->popup({0, 0});
+                menu->grab().save(QDir(folder).filePath("menu.png"));
+                menu->close();
+            }
+        stage.window->resize(1366, 768);
+        stage.window->findChild<QTabBar*>()->setCurrentIndex(0);
+        stage.window->linked().select({RequestId(), BlockId(PoolId(0), 16), {}});
+        stage.window->findChild<QAbstractButton*>("rail")->click();
+        stage.window->setup().findChild<QPushButton*>("runButton")->setFocus(Qt::TabFocusReason);
+        QTest::qWait(50);
+        stage.window->grab().save(QDir(folder).filePath("compact-overlay.png"));
     }
 };
 

@@ -204,7 +204,7 @@ void InspectorBody::mousePressEvent(QMouseEvent* event) {
 }
 
 InspectorPanel::InspectorPanel(const Workbench& bench, QWidget* parent)
-    : QWidget(parent)
+    : Surface(bench.appearance, parent)
     , m_bench(bench) {
     setAccessibleName(tr("Inspector"));
     auto* column = new QVBoxLayout(this);
@@ -231,6 +231,8 @@ InspectorPanel::InspectorPanel(const Workbench& bench, QWidget* parent)
     m_scroll->setHorizontalScrollBarPolicy(Qt::ScrollBarAlwaysOff);
     m_body = new InspectorBody(bench, m_scroll);
     m_scroll->setWidget(m_body);
+    m_scroll->viewport()->setAutoFillBackground(false);
+    m_body->setAutoFillBackground(false);
     column->addWidget(m_scroll, 1);
     connect(m_lock, &QToolButton::toggled, this, [this](bool on) {
         if (!on)
@@ -256,10 +258,6 @@ void InspectorPanel::restyle() {
     const Theme& theme = m_bench.theme();
     m_title->setFont(theme.textFont(theme.type.body, QFont::DemiBold));
     m_title->parentWidget()->setFixedHeight(m_bench.appearance.heights().dockTab);
-    QPalette own = palette();
-    own.setColor(QPalette::Window, theme.panel);
-    setPalette(own);
-    setAutoFillBackground(true);
     refresh();
 }
 

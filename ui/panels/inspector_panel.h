@@ -3,6 +3,7 @@
 // The lock keeps it while something else is selected. GUI thread.
 #pragma once
 
+#include "ui/panels/surface.h"
 #include "ui/views/cell_painter.h"
 #include "ui/workbench.h"
 
@@ -53,7 +54,7 @@ private:
     mutable std::vector<std::pair<QRect, RequestId>> m_chipRects;
 };
 
-class InspectorPanel : public QWidget {
+class InspectorPanel : public Surface {
     Q_OBJECT
 public:
     explicit InspectorPanel(const Workbench& bench, QWidget* parent = nullptr);

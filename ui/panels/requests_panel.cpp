@@ -55,10 +55,9 @@ private:
 } // namespace
 
 RequestsPanel::RequestsPanel(const Workbench& bench, QWidget* parent)
-    : QWidget(parent)
+    : Surface(bench.appearance, parent)
     , m_bench(bench) {
     setAccessibleName(tr("Requests"));
-    setAutoFillBackground(true);
     auto* column = new QVBoxLayout(this);
     column->setContentsMargins(0, 8, 0, 12);
     column->setSpacing(8);
@@ -128,9 +127,6 @@ void RequestsPanel::restyle() {
     m_table->verticalHeader()->setDefaultSectionSize(m_bench.appearance.heights().row + 2);
     m_head->setFont(theme.textFont(theme.type.body, QFont::DemiBold));
     m_text->setFont(theme.textFont(theme.type.body));
-    QPalette own = palette();
-    own.setColor(QPalette::Window, theme.panel);
-    setPalette(own);
     m_textOf = {}; // written anew, in the theme's colours
     refreshText();
 }

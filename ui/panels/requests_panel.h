@@ -4,6 +4,7 @@
 #pragma once
 
 #include "ui/panels/requests_model.h"
+#include "ui/panels/surface.h"
 #include "ui/workbench.h"
 
 #include <QWidget>
@@ -15,7 +16,7 @@ class QTableView;
 
 namespace kvatlas::ui {
 
-class RequestsPanel : public QWidget {
+class RequestsPanel : public Surface {
     Q_OBJECT
 public:
     explicit RequestsPanel(const Workbench& bench, QWidget* parent = nullptr);

@@ -3,6 +3,7 @@
 
 #include "core/strategy/strategy.h"
 #include "core/workload/request.h"
+#include "ui/panels/surface.h"
 #include "ui/theme/glyphs.h"
 #include "ui/theme/number_text.h"
 
@@ -41,7 +42,7 @@ SetupPanel::SetupPanel(const Workbench& bench, QWidget* parent)
     setFrameShape(QFrame::NoFrame);
     setHorizontalScrollBarPolicy(Qt::ScrollBarAlwaysOff);
     setFocusPolicy(Qt::NoFocus);
-    auto* body = new QWidget(this);
+    auto* body = new Surface(bench.appearance, this);
     body->setAccessibleName(tr("Setup fields"));
     auto* column = new QVBoxLayout(body);
     column->setContentsMargins(16, 14, 16, 16);
@@ -121,6 +122,8 @@ SetupPanel::SetupPanel(const Workbench& bench, QWidget* parent)
     column->addWidget(m_run);
     column->addStretch(1);
     setWidget(body);
+    viewport()->setAutoFillBackground(false);
+    body->setAutoFillBackground(false);
 
     const auto changed = [this] {
         refresh();
@@ -183,11 +186,6 @@ void SetupPanel::restyle() {
         field->setFixedHeight(m_bench.appearance.heights().control);
     m_run->setFont(theme.textFont(theme.type.body, QFont::DemiBold));
     m_run->setIcon(glyphIcon(Glyph::Play, theme.accentText, theme.text3));
-    QPalette panel = palette();
-    panel.setColor(QPalette::Window, theme.panel);
-    setPalette(panel);
-    widget()->setPalette(panel);
-    widget()->setAutoFillBackground(true);
 }
 
 void SetupPanel::setChoices(const Choices& choices) {
