@@ -6,14 +6,14 @@
 namespace kvatlas::app {
 
 namespace {
-volatile std::sig_atomic_t g_signal = 0;
+volatile std::sig_atomic_t notedSignal = 0;
 void note(int signal) {
-    g_signal = signal;
+    notedSignal = signal;
 }
 } // namespace
 
 Interruption::Interruption() {
-    g_signal = 0;
+    notedSignal = 0;
     struct sigaction action {};
     action.sa_handler = note;
     action.sa_flags = static_cast<int>(SA_RESETHAND); // the second one is not ours
@@ -28,11 +28,11 @@ Interruption::~Interruption() {
 }
 
 bool Interruption::wanted() const {
-    return g_signal != 0;
+    return notedSignal != 0;
 }
 
 int Interruption::exitStatus() const {
-    return g_signal == SIGINT ? kExitInterrupted : g_signal == SIGTERM ? kExitTerminated : kExitOk;
+    return notedSignal == SIGINT ? kExitInterrupted : notedSignal == SIGTERM ? kExitTerminated : kExitOk;
 }
 
 } // namespace kvatlas::app

@@ -9,6 +9,8 @@
 #include <fmt/ranges.h>
 #include <new>
 
+namespace kvatlas::app {
+
 namespace {
 
 constexpr const char* kFooter = R"(Exit status:
@@ -33,17 +35,12 @@ std::string unknownVerbHint(const CLI::App& app, int argc, char** argv) {
     const std::vector<std::string_view> views(names.begin(), names.end());
     if (std::find(views.begin(), views.end(), word) != views.end())
         return "";
-    const std::string hint = kvatlas::didYouMean(word, views);
+    const std::string hint = didYouMean(word, views);
     return fmt::format("There is no verb \"{}\": {}", word,
                        hint.empty() ? fmt::format("there are {}.", fmt::join(names, ", ")) : hint);
 }
 
-} // namespace
-
-int main(int argc, char** argv) {
-    using namespace kvatlas::app;
-    kvatlas::sessions::ignoreFileSignals();
-
+int runVerb(int argc, char** argv) {
     CLI::App app{"kvatlas-cli: runs a language model with a paged KV-cache and says what the cache did", "kvatlas-cli"};
     app.set_version_flag("--version", versionLine("kvatlas-cli"));
     app.footer(kFooter);
@@ -54,7 +51,7 @@ int main(int argc, char** argv) {
     try {
         app.parse(argc, argv);
     } catch (const CLI::CallForHelp&) {
-        writeData((app.get_subcommands().empty() ? app : *app.get_subcommands().back()).help());
+        writeData(app.help()); // of the chosen verb
         return finish(kExitOk);
     } catch (const CLI::Success& asked) { // --version, --help-all
         app.exit(asked);
@@ -69,4 +66,13 @@ int main(int argc, char** argv) {
         return finish(kExitOutOfMemory);
     }
     return finish(status);
+}
+
+} // namespace
+
+} // namespace kvatlas::app
+
+int main(int argc, char** argv) {
+    kvatlas::sessions::ignoreFileSignals();
+    return kvatlas::app::runVerb(argc, argv);
 }

@@ -19,11 +19,11 @@ std::size_t characters(std::string_view text) {
     return static_cast<std::size_t>(std::count_if(text.begin(), text.end(), [](char c) { return !isContinuation(c); }));
 }
 
-int g_writeError = 0; // errno of the first failed write to stdout
+int writeError = 0; // errno of the first failed write to stdout
 
 void noteWriteError() {
-    if (g_writeError == 0)
-        g_writeError = errno == 0 ? EIO : errno;
+    if (writeError == 0)
+        writeError = errno == 0 ? EIO : errno;
 }
 
 } // namespace
@@ -63,9 +63,9 @@ int fail(const Error& error) {
 
 int finish(int status) {
     flushData();
-    if (g_writeError == 0)
+    if (writeError == 0)
         return status;
-    if (g_writeError != EPIPE)
+    if (writeError != EPIPE)
         say("The output could not be written whole: is the disk full?");
     return status == kExitOk ? kExitFailed : status;
 }
@@ -91,7 +91,7 @@ std::string tableText(const std::vector<std::vector<std::string>>& rows) {
         std::string line;
         for (std::size_t i = 0; i < row.size(); ++i) {
             const std::string padding(widths[i] - characters(row[i]), ' ');
-            line += i == 0 ? row[i] + padding : "  " + padding + row[i];
+            line += i == 0 ? fmt::format("{}{}", row[i], padding) : fmt::format("  {}{}", padding, row[i]);
         }
         line.erase(line.find_last_not_of(' ') + 1);
         text += line + "\n";
@@ -105,7 +105,7 @@ std::string listText(const std::vector<std::pair<std::string, std::string>>& row
         width = std::max(width, characters(name));
     std::string text;
     for (const auto& [name, value] : rows)
-        text += name + std::string(width - characters(name) + 2, ' ') + value + "\n";
+        text += fmt::format("{}{}{}\n", name, std::string(width - characters(name) + 2, ' '), value);
     return text;
 }
 

@@ -12,15 +12,14 @@
 
 namespace kvatlas::app {
 
-enum ExitStatus : int {
-    kExitOk = 0,
-    kExitFailed = 1,
-    kExitUsage = 2,
-    kExitRefused = 3,
-    kExitOutOfMemory = 4, // memory or blocks; also when one request of several was refused
-    kExitInterrupted = 130,
-    kExitTerminated = 143,
-};
+// Exit statuses.
+constexpr int kExitOk = 0;
+constexpr int kExitFailed = 1;
+constexpr int kExitUsage = 2;
+constexpr int kExitRefused = 3;
+constexpr int kExitOutOfMemory = 4; // memory or blocks; also when one request of several was refused
+constexpr int kExitInterrupted = 130;
+constexpr int kExitTerminated = 143;
 
 int exitStatusOf(ErrorKind kind);
 

@@ -3,7 +3,7 @@
 // writes data to stdout, talk to stderr, and puts the exit status into `status`. Main thread.
 #pragma once
 
-namespace CLI {
+namespace CLI { // NOLINT(readability-identifier-naming): the library's name
 class App;
 }
 
