@@ -42,8 +42,8 @@ Result<Json> answerLine(const model::Tokenizer& tokenizer, std::string_view line
         fields.refuse("\"text\" is missing.");
     const std::string text = fields.text("text", "", kMaxLineBytes);
     const bool parseSpecial = fields.flag("parse_special", false);
-    if (!fields.ok())
-        return tl::unexpected(*fields.error());
+    if (const auto& error = fields.error())
+        return tl::unexpected(*error);
     return tokensJson(tokenizer, tokenizer.encode(text, parseSpecial));
 }
 
