@@ -95,8 +95,13 @@ MainWindow::MainWindow(Appearance& appearance, RunLauncher& launcher, QWidget* p
 
 MainWindow::~MainWindow() {
     m_closing = true;
+    disconnect(qApp, nullptr, this, nullptr); // the focus changes once more while the widgets go
     m_worker.waitForDone();
     m_lanes.closeAll();
+    // The widgets use the lanes and the cursor to the last: they go first.
+    delete m_focusFrame;
+    delete takeCentralWidget();
+    setStatusBar(nullptr);
 }
 
 void MainWindow::buildCentre() {
