@@ -17,6 +17,8 @@ namespace kvatlas::ui {
 
 namespace {
 
+constexpr int kTextIntervalMs = 100;
+
 QTextCharFormat inked(const QColor& ink) {
     QTextCharFormat format;
     format.setForeground(ink);
@@ -112,10 +114,20 @@ RequestsPanel::RequestsPanel(const Workbench& bench, QWidget* parent)
     });
     connect(&bench.lanes, &LaneSet::historyChanged, this, &RequestsPanel::refreshRows);
     connect(&bench.lanes, &LaneSet::lanesChanged, this, &RequestsPanel::refreshRows);
-    connect(&bench.lanes, &LaneSet::shownChanged, this, &RequestsPanel::refreshText);
+    // Text grows token by token; ten times a second is as fast as it is read.
+    m_textTimer.setSingleShot(true);
+    m_textTimer.setInterval(kTextIntervalMs);
+    connect(&m_textTimer, &QTimer::timeout, this, &RequestsPanel::refreshText);
+    connect(&bench.lanes, &LaneSet::shownChanged, this, [this] {
+        if (!m_textTimer.isActive())
+            m_textTimer.start();
+    });
     connect(&bench.lanes, &LaneSet::requestTextChanged, this, &RequestsPanel::refreshText);
     connect(&bench.linked, &LinkedState::selectionChanged, this, &RequestsPanel::takeSelection);
-    connect(&bench.linked, &LinkedState::cursorMoved, this, &RequestsPanel::refreshRows);
+    connect(&bench.linked, &LinkedState::cursorMoved, this, [this](Step, bool byUser) {
+        if (byUser) // following, the history comes five times a second
+            refreshRows();
+    });
     connect(&bench.appearance, &Appearance::changed, this, &RequestsPanel::restyle);
     restyle();
 }

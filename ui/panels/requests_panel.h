@@ -7,6 +7,7 @@
 #include "ui/panels/surface.h"
 #include "ui/workbench.h"
 
+#include <QTimer>
 #include <QWidget>
 
 class QLabel;
@@ -36,6 +37,7 @@ private:
     QLabel* m_head;
     QPlainTextEdit* m_text;
     QPushButton* m_cancel;
+    QTimer m_textTimer;
     RequestId m_textOf;
     std::pair<std::size_t, std::size_t> m_textTokens; // of what is shown: prompt, output
     QString m_prompt, m_output;

@@ -7,6 +7,7 @@
 #include "ui/workbench.h"
 
 #include <QStatusBar>
+#include <QTimer>
 
 class QLabel;
 
@@ -27,6 +28,7 @@ private:
     const Workbench m_bench;
     std::vector<query::StatusItem> m_items;
     QString m_lead, m_text;
+    QTimer m_repaint;
 };
 
 // Tokens per second over about the second before `step`, from measured step times; none without them.

@@ -100,13 +100,41 @@ void MemoryMapCanvas::setSnapshot(SnapshotPtr snapshot, const Lane* lane) {
         return out;
     };
     const bool relaid = shapes(*snapshot) != shapes(*m_snapshot);
+    const bool everywhere = relaid || lane != m_lane || m_bench.linked.colourBy() == ColourBy::Age;
+    const QRegion changed = everywhere ? QRegion() : changedCells(*m_snapshot, *snapshot);
     m_snapshot = std::move(snapshot);
     m_lane = lane;
     if (relaid) {
         m_focused.reset();
         relayout();
     }
-    viewport()->update();
+    if (everywhere)
+        viewport()->update();
+    else if (!changed.isEmpty())
+        viewport()->update(changed);
+}
+
+// Where the two differ, in the viewport's pixels; everything when that is too much to list.
+QRegion MemoryMapCanvas::changedCells(const state::Snapshot& before, const state::Snapshot& after) const {
+    constexpr int kMostCells = 256, kAround = 4;
+    QRegion region;
+    int cells = 0;
+    for (std::size_t p = 0; p < after.pools.size(); ++p)
+        for (std::size_t c = 0; c < after.pools[p].chunks.size(); ++c) {
+            const auto &was = before.pools[p].chunks[c], &is = after.pools[p].chunks[c];
+            if (was == is)
+                continue;
+            for (std::size_t i = 0; i < state::kChunkBlocks; ++i) {
+                if ((*was)[i] == (*is)[i])
+                    continue;
+                if (++cells > kMostCells)
+                    return viewport()->rect();
+                const BlockId id(PoolId(static_cast<std::uint8_t>(p)),
+                                 static_cast<std::uint32_t>(c * state::kChunkBlocks + i));
+                region += logicalRect(id).adjusted(-kAround, -kAround, kAround, kAround);
+            }
+        }
+    return region;
 }
 
 void MemoryMapCanvas::relayout() {

@@ -51,6 +51,7 @@ protected:
 private:
     double scale() const { return viewport()->devicePixelRatioF(); }
     void relayout();
+    QRegion changedCells(const state::Snapshot& before, const state::Snapshot& after) const;
     std::optional<BlockId> blockAt(QPointF viewportPoint) const;
     QRect logicalRect(BlockId block) const; // in viewport coordinates
     void select(BlockId block);

@@ -17,6 +17,7 @@ struct LegendEntry {
     enum class Mark { Cell, Line, DashedLine, Tick, Hatch } mark = Mark::Cell;
     CellLook look; // Cell; else its colour
     QString text, value;
+    friend bool operator==(const LegendEntry&, const LegendEntry&) = default;
 };
 
 // Paints entries from left to right, vertically centred; those that do not fit are left out. Returns the width used.

@@ -19,6 +19,8 @@ LegendBar::LegendBar(const Workbench& bench, QWidget* parent)
 }
 
 void LegendBar::setEntries(std::vector<LegendEntry> entries) {
+    if (entries == m_entries)
+        return;
     m_entries = std::move(entries);
     QStringList words;
     for (const LegendEntry& entry : m_entries)
