@@ -10,6 +10,7 @@ namespace kvatlas::app {
 namespace {
 
 constexpr qint64 kPatienceMs = 60'000;
+constexpr qint64 kSettleMs = 250;
 
 template <class Condition> bool waitFor(Condition condition) {
     QElapsedTimer timer;
@@ -50,9 +51,10 @@ Result<void> exportHeadless(ui::MainWindow& window, const WindowOptions& options
     if (!waitFor([&] { return lane->shown()->step == step && lane->shown()->stepEnded; }))
         return silent();
     if (QWidget* focus = window.focusWidget())
-        focus->clearFocus();    // no ring in a picture
-    for (int i = 0; i < 5; ++i) // what is queued for the views
-        QCoreApplication::processEvents();
+        focus->clearFocus(); // no ring in a picture
+    QElapsedTimer settling;  // lists and numbers follow the cursor ten times a second
+    settling.start();
+    waitFor([&] { return settling.elapsed() > kSettleMs; });
     return window.exportView(options.exportView, options.out, options.size);
 }
 

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
 #include <chrono>
 
 #if defined(__x86_64__)
@@ -24,6 +25,20 @@ TEST(CpuStream, runsEveryUnitExactlyOnce) {
             for (const auto& count : seen)
                 ASSERT_EQ(count.load(), 1);
         }
+    }
+}
+
+// A thread that finds all units of a job taken must not take the first free one of a longer job that is being set up.
+TEST(CpuStream, aLateThreadTakesNothingOfAJobThatIsBeingSetUp) {
+    constexpr std::uint32_t kLong = 24;
+    CpuStream stream(4);
+    for (int round = 0; round < 60'000; ++round) {
+        const std::uint32_t units = round % 2 == 0 ? 2 : kLong;
+        std::array<std::atomic<int>, kLong> seen{};
+        stream.run(units,
+                   [&seen](std::uint32_t unit, unsigned) { seen[unit].fetch_add(1, std::memory_order_relaxed); });
+        for (std::uint32_t unit = 0; unit < kLong; ++unit)
+            ASSERT_EQ(seen[unit].load(), unit < units ? 1 : 0) << "round " << round << ", unit " << unit;
     }
 }
 

@@ -366,6 +366,33 @@ private Q_SLOTS:
         QCOMPARE(lane->requestText(done->request).outputTokens.size(), std::size_t(1));
     }
 
+    void requestListCountsTheTokensAtTheCursor() {
+        Stage stage;
+        stage.openRecorded();
+        Lane* lane = stage.window->lanes().lane(0);
+        const auto& rows = lane->history()->requests;
+        const auto longest = std::max_element(
+            rows.begin(), rows.end(), [](const auto& a, const auto& b) { return a.outputTokens < b.outputTokens; });
+        QVERIFY(longest != rows.end() && longest->firstTokenStep && longest->outputTokens > 3);
+        RequestsModel& model = stage.window->requests().model();
+        const auto tokensShown = [&] {
+            return model.data(model.index(model.rowOf(longest->request), RequestsModel::Tokens), Qt::DisplayRole)
+                .toString();
+        };
+        for (const Step step : {*longest->firstTokenStep, *longest->firstTokenStep + 2}) {
+            stage.goTo(step);
+            const auto& alive = lane->shown()->requests;
+            const auto at = std::find_if(alive.begin(), alive.end(),
+                                         [&](const auto& request) { return request.request == longest->request; });
+            QVERIFY(at != alive.end());
+            QTRY_COMPARE(tokensShown(), QStringLiteral("%1 + %2").arg(at->promptTokens).arg(at->outputTokens));
+        }
+        if (longest->arrivedStep > 0) {
+            stage.goTo(longest->arrivedStep - 1);
+            QTRY_COMPARE(tokensShown(), QStringLiteral("%1 + 0").arg(longest->promptTokens));
+        }
+    }
+
     void askingTheHistoryStaysRare() {
         Stage stage;
         stage.runLive();

@@ -17,7 +17,7 @@ namespace kvatlas::ui {
 
 namespace {
 
-constexpr int kTextIntervalMs = 100;
+constexpr int kShownIntervalMs = 100;
 
 QTextCharFormat inked(const QColor& ink) {
     QTextCharFormat format;
@@ -114,13 +114,13 @@ RequestsPanel::RequestsPanel(const Workbench& bench, QWidget* parent)
     });
     connect(&bench.lanes, &LaneSet::historyChanged, this, &RequestsPanel::refreshRows);
     connect(&bench.lanes, &LaneSet::lanesChanged, this, &RequestsPanel::refreshRows);
-    // Text grows token by token; ten times a second is as fast as it is read.
-    m_textTimer.setSingleShot(true);
-    m_textTimer.setInterval(kTextIntervalMs);
-    connect(&m_textTimer, &QTimer::timeout, this, &RequestsPanel::refreshText);
+    // Tokens come one by one; ten times a second is as fast as they are read.
+    m_shownTimer.setSingleShot(true);
+    m_shownTimer.setInterval(kShownIntervalMs);
+    connect(&m_shownTimer, &QTimer::timeout, this, &RequestsPanel::refreshRows);
     connect(&bench.lanes, &LaneSet::shownChanged, this, [this] {
-        if (!m_textTimer.isActive())
-            m_textTimer.start();
+        if (!m_shownTimer.isActive())
+            m_shownTimer.start();
     });
     connect(&bench.lanes, &LaneSet::requestTextChanged, this, &RequestsPanel::refreshText);
     connect(&bench.linked, &LinkedState::selectionChanged, this, &RequestsPanel::takeSelection);
@@ -155,6 +155,9 @@ void RequestsPanel::refreshRows() {
     std::vector<trace::RequestRow> rows;
     if (lane) {
         rows = lane->history()->requests;
+        for (trace::RequestRow& row : rows)
+            if (row.arrivedStep > m_bench.linked.cursor())
+                row.outputTokens = 0;
         for (const state::RequestState& alive : lane->shown()->requests) { // as many tokens as at the cursor
             const auto at =
                 std::lower_bound(rows.begin(), rows.end(), alive.request,

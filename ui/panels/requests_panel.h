@@ -37,7 +37,7 @@ private:
     QLabel* m_head;
     QPlainTextEdit* m_text;
     QPushButton* m_cancel;
-    QTimer m_textTimer;
+    QTimer m_shownTimer;
     RequestId m_textOf;
     std::pair<std::size_t, std::size_t> m_textTokens; // of what is shown: prompt, output
     QString m_prompt, m_output;
