@@ -17,6 +17,8 @@ namespace {
 constexpr int kSpins = 2000;
 constexpr int kYields = 20;
 
+constexpr std::uint32_t kClosed = 0xffff'ffff; // a next unit that no job has: nothing can be claimed
+
 void pause() {
 #if defined(__x86_64__)
     _mm_pause();
@@ -100,9 +102,12 @@ void CpuStream::runErased(std::uint32_t units, Erased body, const void* context)
         return;
     }
     const std::uint32_t epoch = static_cast<std::uint32_t>(m_ticket.load(std::memory_order_relaxed) >> 32) + 1;
-    m_units.store(units, std::memory_order_relaxed);
-    m_body.store(body, std::memory_order_relaxed);
-    m_context.store(context, std::memory_order_relaxed);
+    // Closed first: a thread that still holds the last job's ticket, with all units taken, would otherwise find a free
+    // unit in the longer job that is being set up. Who sees one of the three values below sees the closed ticket too.
+    m_ticket.store(std::uint64_t{epoch} << 32 | kClosed, std::memory_order_relaxed);
+    m_units.store(units, std::memory_order_release);
+    m_body.store(body, std::memory_order_release);
+    m_context.store(context, std::memory_order_release);
     m_done.store(0, std::memory_order_relaxed);
     m_ticket.store(std::uint64_t{epoch} << 32, std::memory_order_release);
     m_signal.store(epoch, std::memory_order_release);
@@ -121,9 +126,9 @@ void CpuStream::claimUnits(std::uint32_t epoch, unsigned worker) {
     std::uint64_t ticket = m_ticket.load(std::memory_order_acquire);
     while (ticket >> 32 == epoch) {
         // Valid if the exchange below succeeds: the job cannot be replaced while a unit of it is unclaimed.
-        const std::uint32_t units = m_units.load(std::memory_order_relaxed);
-        const Erased body = m_body.load(std::memory_order_relaxed);
-        const void* context = m_context.load(std::memory_order_relaxed);
+        const std::uint32_t units = m_units.load(std::memory_order_acquire);
+        const Erased body = m_body.load(std::memory_order_acquire);
+        const void* context = m_context.load(std::memory_order_acquire);
         const std::uint32_t unit = static_cast<std::uint32_t>(ticket);
         if (unit >= units)
             return;
