@@ -62,11 +62,12 @@ int recordUntilFull(const std::string& path, const char* expectedWord) {
     auto recorder = SessionRecorder::create(path, quickly());
     MUST(recorder);
     SyntheticRun run(synthetic);
-    while (!run.done()) {
+    // Slower in its second half, so that the run outlasts the recorder's patience under a sanitizer too.
+    for (std::uint32_t step = 0; !run.done(); ++step) {
         (*recorder)->onEvents(run.nextStep());
         if (run.done() || !(*recorder)->status().recording)
             break;
-        std::this_thread::sleep_for(std::chrono::microseconds(50));
+        std::this_thread::sleep_for(std::chrono::microseconds(step < synthetic.steps / 2 ? 50 : 1000));
     }
     MUST(!run.done());
     while (!run.done())
