@@ -353,7 +353,8 @@ private Q_SLOTS:
         Stage stage;
         stage.openRecorded();
         Lane* lane = stage.window->lanes().lane(0);
-        const auto& rows = lane->history()->requests;
+        const auto history = lane->history();
+        const auto& rows = history->requests;
         const auto done = std::find_if(rows.begin(), rows.end(), [](const trace::RequestRow& row) {
             return row.finishedStep && row.outputTokens >= 3 && *row.finishedStep < 100;
         });
@@ -370,7 +371,8 @@ private Q_SLOTS:
         Stage stage;
         stage.openRecorded();
         Lane* lane = stage.window->lanes().lane(0);
-        const auto& rows = lane->history()->requests;
+        const auto history = lane->history(); // kept: a newer one replaces it while events are processed
+        const auto& rows = history->requests;
         const auto longest = std::max_element(
             rows.begin(), rows.end(), [](const auto& a, const auto& b) { return a.outputTokens < b.outputTokens; });
         QVERIFY(longest != rows.end() && longest->firstTokenStep && longest->outputTokens > 3);
@@ -381,7 +383,8 @@ private Q_SLOTS:
         };
         for (const Step step : {*longest->firstTokenStep, *longest->firstTokenStep + 2}) {
             stage.goTo(step);
-            const auto& alive = lane->shown()->requests;
+            const auto shown = lane->shown();
+            const auto& alive = shown->requests;
             const auto at = std::find_if(alive.begin(), alive.end(),
                                          [&](const auto& request) { return request.request == longest->request; });
             QVERIFY(at != alive.end());
