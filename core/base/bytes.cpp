@@ -15,7 +15,9 @@ void ByteWriter::signedVarint(std::int64_t value) {
     varint((static_cast<std::uint64_t>(value) << 1) ^ static_cast<std::uint64_t>(value >> 63));
 }
 
-void ByteWriter::bytes(std::span<const std::byte> data) { m_out.insert(m_out.end(), data.begin(), data.end()); }
+void ByteWriter::bytes(std::span<const std::byte> data) {
+    m_out.insert(m_out.end(), data.begin(), data.end());
+}
 
 void ByteWriter::text(std::string_view text) {
     varint(text.size());

@@ -18,17 +18,18 @@ static_assert(std::endian::native == std::endian::little, "KVAtlas runs on littl
 
 class ByteWriter {
 public:
-    explicit ByteWriter(std::vector<std::byte>& out) : m_out(out) {}
+    explicit ByteWriter(std::vector<std::byte>& out)
+        : m_out(out) {}
 
     template <class T>
-        requires std::is_arithmetic_v<T>
+    requires std::is_arithmetic_v<T>
     void fixed(T value) {
         const std::size_t at = m_out.size();
         m_out.resize(at + sizeof value);
         std::memcpy(m_out.data() + at, &value, sizeof value);
     }
-    void varint(std::uint64_t value);       // LEB128
-    void signedVarint(std::int64_t value);  // zigzag, then LEB128
+    void varint(std::uint64_t value);      // LEB128
+    void signedVarint(std::int64_t value); // zigzag, then LEB128
     void bytes(std::span<const std::byte> data);
     void text(std::string_view text); // varint length, then bytes
 
@@ -39,7 +40,8 @@ private:
 // After the first read past the end, or of a malformed varint, ok() is false for ever and every read gives zero.
 class ByteReader {
 public:
-    explicit ByteReader(std::span<const std::byte> data) : m_data(data) {}
+    explicit ByteReader(std::span<const std::byte> data)
+        : m_data(data) {}
 
     bool ok() const { return m_ok; }
     bool atEnd() const { return m_at == m_data.size(); }
@@ -47,8 +49,7 @@ public:
     std::size_t remaining() const { return m_data.size() - m_at; }
 
     template <class T>
-        requires std::is_arithmetic_v<T>
-    T fixed() {
+    requires std::is_arithmetic_v<T> T fixed() {
         T value{};
         const auto data = bytes(sizeof value);
         if (m_ok)

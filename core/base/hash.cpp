@@ -22,7 +22,8 @@ struct StreamingHash::State {
     State& operator=(const State&) = delete;
 };
 
-StreamingHash::StreamingHash() : m_state(std::make_unique<State>()) {}
+StreamingHash::StreamingHash()
+    : m_state(std::make_unique<State>()) {}
 StreamingHash::~StreamingHash() = default;
 StreamingHash::StreamingHash(StreamingHash&&) noexcept = default;
 StreamingHash& StreamingHash::operator=(StreamingHash&&) noexcept = default;
@@ -31,6 +32,8 @@ void StreamingHash::update(std::span<const std::byte> bytes) {
     XXH3_64bits_update(m_state->xxh, bytes.data(), bytes.size());
 }
 
-std::uint64_t StreamingHash::digest() const { return XXH3_64bits_digest(m_state->xxh); }
+std::uint64_t StreamingHash::digest() const {
+    return XXH3_64bits_digest(m_state->xxh);
+}
 
 } // namespace kvatlas

@@ -13,7 +13,8 @@ template <class Tag, class Rep> struct Id {
     Rep value{};
 
     constexpr Id() = default;
-    constexpr explicit Id(Rep v) : value(v) {}
+    constexpr explicit Id(Rep v)
+        : value(v) {}
     friend constexpr auto operator<=>(Id, Id) = default;
 };
 
@@ -23,9 +24,9 @@ using PoolId = Id<struct PoolTag, std::uint8_t>;          // 0..63
 using LayerId = Id<struct LayerTag, std::uint16_t>;       // 0 = the first layer
 using HeadId = Id<struct HeadTag, std::uint16_t>;         // a KV head, unless the name says query head
 
-using TokenId = std::int32_t;  // a vocabulary entry
+using TokenId = std::int32_t;   // a vocabulary entry
 using Position = std::uint32_t; // place of a token in its sequence, from 0
-using Step = std::uint32_t;    // engine step, from 0
+using Step = std::uint32_t;     // engine step, from 0
 
 // A block of a pool: 6 bits of pool, 26 bits of index inside the pool.
 struct BlockId {

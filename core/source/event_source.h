@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // All that a window or a tool knows of where events come from: a live engine, a recorded session, later a cluster.
 //
-// Thread. start, stop, send, ask and info may be called from any one thread (the GUI's) and never wait for the engine, a
-// disk or a query; only stop waits, for the last delivery. Sinks and answer handlers are called on the source's threads.
-// Errors come back as Result, or as an Answer that holds one.
+// Thread. start, stop, send, ask and info may be called from any one thread (the GUI's) and never wait for the engine,
+// a disk or a query; only stop waits, for the last delivery. Sinks and answer handlers are called on the source's
+// threads. Errors come back as Result, or as an Answer that holds one.
 #pragma once
 
 #include "core/base/result.h"
@@ -63,7 +63,8 @@ struct StateAt {
 };
 struct History {
     Step firstStep = 0, lastStep = 0xFFFF'FFFF;
-    std::uint32_t maxRows = 4096; // more steps than that are merged: maxima of bytes and blocks, sums of tokens and times
+    std::uint32_t maxRows =
+        4096; // more steps than that are merged: maxima of bytes and blocks, sums of tokens and times
 };
 struct RequestText {
     RequestId request;

@@ -101,9 +101,10 @@ int main(int argc, char** argv) {
     for (int i = 1; i + 1 < argc; ++i)
         if (qstrcmp(argv[i], "--repeat") == 0)
             repeat = std::max(1, QByteArray(argv[i + 1]).toInt());
-    std::printf("{\"repeat\": %d, \"memory_map_ms\": %.3f, \"memory_map_same_ms\": %.3f, \"memory_map_labels_ms\": %.3f, "
-                "\"window_ms\": %.3f}\n",
-                repeat, paintMap(repeat, 65'536, true), paintMap(repeat, 65'536, false), paintMap(repeat, 182, true),
-                paintWindow(repeat));
+    std::printf(
+        "{\"repeat\": %d, \"memory_map_ms\": %.3f, \"memory_map_same_ms\": %.3f, \"memory_map_labels_ms\": %.3f, "
+        "\"window_ms\": %.3f}\n",
+        repeat, paintMap(repeat, 65'536, true), paintMap(repeat, 65'536, false), paintMap(repeat, 182, true),
+        paintWindow(repeat));
     return 0;
 }

@@ -97,8 +97,8 @@ TEST_F(FailingDisk, neverCostsAnAcknowledgedEvent) {
             verify(folder.path(), outcome);
             ++(outcome.error.empty() ? survived : stopped);
         }
-    std::printf("%d operations, failing in 3 ways: %d recordings went on, %d stopped with a sentence\n",
-                operations, survived, stopped);
+    std::printf("%d operations, failing in 3 ways: %d recordings went on, %d stopped with a sentence\n", operations,
+                survived, stopped);
     EXPECT_GT(stopped, operations / 4);
     EXPECT_GT(survived, operations / 4);
 }

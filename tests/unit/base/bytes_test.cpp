@@ -26,8 +26,8 @@ TEST(Bytes, writesLittleEndianAndTheVarintsOfTheLeb128Definition) {
 }
 
 TEST(Bytes, readsBackTheExtremes) {
-    for (std::uint64_t v : {std::uint64_t{0}, std::uint64_t{127}, std::uint64_t{128},
-                            std::numeric_limits<std::uint64_t>::max()}) {
+    for (std::uint64_t v :
+         {std::uint64_t{0}, std::uint64_t{127}, std::uint64_t{128}, std::numeric_limits<std::uint64_t>::max()}) {
         std::vector<std::byte> out;
         ByteWriter w(out);
         w.varint(v);

@@ -8,7 +8,9 @@ using namespace kvatlas;
 
 namespace {
 
-TEST(Hash, isXxh3OfTheEmptyInput) { EXPECT_EQ(hash64({}), 0x2D06800538D394C2ull); } // xxHash specification, XXH3-64
+TEST(Hash, isXxh3OfTheEmptyInput) {
+    EXPECT_EQ(hash64({}), 0x2D06800538D394C2ull);
+} // xxHash specification, XXH3-64
 
 TEST(Hash, piecesHashAsTheirConcatenation) {
     const std::string_view text = "a block is sixteen tokens";

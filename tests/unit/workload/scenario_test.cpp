@@ -74,8 +74,8 @@ TEST(ShippedScenarios, allParseAndAskForWhatADemoCanShow) {
 }
 
 TEST(ShippedScenarios, theMixedOneHasLongTailedLengthsAndArrivals) {
-    const auto scenario =
-        loadScenario(std::filesystem::path(KVATLAS_SOURCE_DIR) / "resources" / "scenarios" / "long-and-short-together.json");
+    const auto scenario = loadScenario(std::filesystem::path(KVATLAS_SOURCE_DIR) / "resources" / "scenarios" /
+                                       "long-and-short-together.json");
     ASSERT_TRUE(scenario) << scenario.error().message;
     EXPECT_EQ(scenario->requests.size(), 16u);
     std::uint32_t longest = 0, total = 0, arrivals = 0;
