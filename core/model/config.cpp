@@ -239,10 +239,7 @@ Result<ModelConfig> readModelConfig(const GgufFile& file) {
     using C = ModelConfig;
     ModelConfig config;
     config.architecture = kSupported;
-    const auto name = file.textOr("general.name", "");
-    if (!name)
-        return tl::unexpected(name.error());
-    config.name = name->empty() ? std::filesystem::path(file.name()).filename().string() : toValidUtf8(*name);
+    config.name = toValidUtf8(std::filesystem::path(file.name()).stem().string());
 
     const ConfigReader read(file, prefix);
     const auto done =

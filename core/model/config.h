@@ -22,7 +22,7 @@ struct ModelConfig {
     static constexpr std::uint32_t kMaxVocabulary = 1 << 22;
 
     std::string architecture; // "llama"
-    std::string name;         // valid UTF-8: general.name, else the file's name
+    std::string name;         // valid UTF-8: the file's, without .gguf (general.name is often a training run's)
     std::uint32_t layers = 0;
     std::uint32_t embedding = 0; // length of a token's vector
     std::uint32_t feedForward = 0;

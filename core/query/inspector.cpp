@@ -72,24 +72,6 @@ std::string statusText(RequestStatus status) {
     return "unknown";
 }
 
-std::string finishText(trace::FinishReason reason) {
-    switch (reason) {
-    case trace::FinishReason::EndToken:
-        return "finished: end token";
-    case trace::FinishReason::StopText:
-        return "finished: stop text";
-    case trace::FinishReason::MaxTokens:
-        return "finished: token limit";
-    case trace::FinishReason::Context:
-        return "finished: context full";
-    case trace::FinishReason::Cancelled:
-        return "cancelled";
-    case trace::FinishReason::Refused:
-        return "refused";
-    }
-    return "finished";
-}
-
 std::vector<SlotToken> slotsOf(const Snapshot& snapshot, const PoolState& pool, const BlockState& block) {
     std::vector<SlotToken> slots;
     if (block.kind != BlockKind::Active && block.kind != BlockKind::Reserved)
@@ -123,6 +105,24 @@ std::vector<RequestId> usersOf(const Snapshot& snapshot, BlockId id, const Block
 }
 
 } // namespace
+
+std::string finishText(trace::FinishReason reason) {
+    switch (reason) {
+    case trace::FinishReason::EndToken:
+        return "end token";
+    case trace::FinishReason::StopText:
+        return "stop text";
+    case trace::FinishReason::MaxTokens:
+        return "token limit";
+    case trace::FinishReason::Context:
+        return "context full";
+    case trace::FinishReason::Cancelled:
+        return "cancelled";
+    case trace::FinishReason::Refused:
+        return "refused";
+    }
+    return "unknown";
+}
 
 std::optional<BlockFacts> blockFacts(const Snapshot& snapshot, BlockId id, Thousands separator) {
     const std::size_t poolIndex = id.pool().value;
@@ -198,7 +198,7 @@ RequestFacts requestFacts(const trace::RequestRow& row, Thousands separator) {
     out.title = fmt::format("Request {}", row.request.value);
     out.subtitle = row.title;
     const char* unfinished = row.admittedStep ? "running" : "waiting";
-    out.facts = {{"State", row.finishReason ? finishText(*row.finishReason) : unfinished},
+    out.facts = {{"State", row.finishReason ? "finished: " + finishText(*row.finishReason) : unfinished},
                  {"Prompt", number(row.promptTokens) + " tokens"},
                  {"Output", number(row.outputTokens) + " tokens"},
                  {"From the prefix cache", number(row.cachedTokens) + " tokens"},

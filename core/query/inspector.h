@@ -34,6 +34,9 @@ struct BlockFacts {
     std::vector<SlotToken> slots;  // all block_tokens of them; empty for a free block
 };
 
+// Why a request finished, in two words: "token limit".
+std::string finishText(trace::FinishReason reason);
+
 // None: there is no such block.
 std::optional<BlockFacts> blockFacts(const state::Snapshot& snapshot, BlockId block,
                                      Thousands separator = Thousands::NoBreak);

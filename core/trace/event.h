@@ -28,7 +28,7 @@ enum class FinishReason : std::uint8_t {
 };
 
 struct ModelShape {
-    std::string name;         // as the model file calls itself
+    std::string name;         // of the model file, without .gguf
     std::string sha256;       // of the whole file, hex
     std::string architecture; // "llama"
     std::uint32_t layers = 0, queryHeads = 0, kvHeads = 0, headDim = 0, contextTokens = 0, vocabulary = 0;

@@ -1,4 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+// Before Qt, whose `slots` is a macro.
+#include "core/query/inspector.h"
+
 #include "ui/panels/requests_model.h"
 
 #include "ui/theme/number_text.h"
@@ -6,24 +9,6 @@
 #include <algorithm>
 
 namespace kvatlas::ui {
-
-QString finishText(trace::FinishReason reason) {
-    switch (reason) {
-    case trace::FinishReason::EndToken:
-        return RequestsModel::tr("ended its turn");
-    case trace::FinishReason::StopText:
-        return RequestsModel::tr("stop text");
-    case trace::FinishReason::MaxTokens:
-        return RequestsModel::tr("token limit");
-    case trace::FinishReason::Context:
-        return RequestsModel::tr("context full");
-    case trace::FinishReason::Cancelled:
-        return RequestsModel::tr("cancelled");
-    case trace::FinishReason::Refused:
-        return RequestsModel::tr("refused");
-    }
-    return {};
-}
 
 void RequestsModel::setRows(std::vector<trace::RequestRow> rows, Step cursor) {
     m_cursor = cursor;
@@ -71,7 +56,7 @@ int RequestsModel::columnCount(const QModelIndex& parent) const {
 
 QString RequestsModel::statusText(const trace::RequestRow& row) const {
     if (row.finishedStep && *row.finishedStep <= m_cursor)
-        return row.finishReason ? finishText(*row.finishReason) : tr("finished");
+        return row.finishReason ? QString::fromStdString(query::finishText(*row.finishReason)) : tr("finished");
     if (row.firstTokenStep && *row.firstTokenStep <= m_cursor)
         return tr("decode");
     if (row.admittedStep && *row.admittedStep <= m_cursor)

@@ -33,6 +33,4 @@ private:
     Step m_cursor = 0;
 };
 
-QString finishText(trace::FinishReason reason);
-
 } // namespace kvatlas::ui

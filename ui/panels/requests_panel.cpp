@@ -18,6 +18,7 @@ namespace kvatlas::ui {
 namespace {
 
 constexpr int kShownIntervalMs = 100;
+constexpr int kMargin = 12, kGap = 6; // before and after the chips
 
 QTextCharFormat inked(const QColor& ink) {
     QTextCharFormat format;
@@ -37,20 +38,29 @@ public:
             painter->fillRect(option.rect, theme.accentSoft);
         const QString number = index.data().toString();
         const QColor hue = theme.hueOf(number.toULongLong());
-        QRect chip(0, 0, std::max(22, option.rect.width() - 8), 18);
+        QRect chip(0, 0, chipWidth(number), 18);
         chip.moveCenter(option.rect.center());
+        chip.moveLeft(option.rect.left() + kMargin);
         painter->save();
         painter->setRenderHint(QPainter::Antialiasing);
         painter->setPen(Qt::NoPen);
         painter->setBrush(hue);
         painter->drawRoundedRect(chip, theme.radiusBadge, theme.radiusBadge);
         painter->setPen(labelOn(hue));
-        painter->setFont(theme.monoFont(theme.type.small, QFont::Medium));
+        painter->setFont(font());
         painter->drawText(chip, Qt::AlignCenter, number);
         painter->restore();
     }
+    QSize sizeHint(const QStyleOptionViewItem& option, const QModelIndex& index) const override {
+        return {kMargin + chipWidth(index.data().toString()) + kGap,
+                QStyledItemDelegate::sizeHint(option, index).height()};
+    }
 
 private:
+    QFont font() const { return m_bench.theme().monoFont(m_bench.theme().type.small, QFont::Medium); }
+    int chipWidth(const QString& number) const {
+        return std::max(22, QFontMetrics(font()).horizontalAdvance(number) + 8);
+    }
     const Workbench m_bench;
 };
 
@@ -83,7 +93,7 @@ RequestsPanel::RequestsPanel(const Workbench& bench, QWidget* parent)
     m_table->setColumnHidden(RequestsModel::Title, true); // the dock is narrow; the text below shows it
     m_table->horizontalHeader()->setSectionResizeMode(RequestsModel::Status, QHeaderView::Stretch);
     m_table->setHorizontalScrollBarPolicy(Qt::ScrollBarAlwaysOff);
-    column->addWidget(m_table, 2);
+    column->addWidget(m_table);
 
     m_head = new QLabel(this);
     m_head->setContentsMargins(16, 0, 16, 0);
@@ -95,7 +105,7 @@ RequestsPanel::RequestsPanel(const Workbench& bench, QWidget* parent)
     m_text->setFrameShape(QFrame::NoFrame);
     m_text->setTabChangesFocus(true);
     m_text->document()->setDocumentMargin(16);
-    column->addWidget(m_text, 3);
+    column->addWidget(m_text, 1);
     m_cancel = new QPushButton(tr("Cancel request"), this);
     auto* row = new QHBoxLayout;
     row->setContentsMargins(16, 0, 16, 0);
@@ -141,6 +151,19 @@ void RequestsPanel::restyle() {
     m_text->setFont(theme.textFont(theme.type.body));
     m_textOf = {}; // written anew, in the theme's colours
     refreshText();
+    fitRows();
+}
+
+void RequestsPanel::resizeEvent(QResizeEvent* event) {
+    Surface::resizeEvent(event);
+    fitRows();
+}
+
+void RequestsPanel::fitRows() {
+    constexpr int kLeast = 3;
+    const int header = m_table->horizontalHeader()->sizeHint().height();
+    const int row = m_table->verticalHeader()->defaultSectionSize();
+    m_table->setFixedHeight(header + std::max(kLeast, (height() * 2 / 5 - header) / row) * row);
 }
 
 RequestId RequestsPanel::shownRequest() const {

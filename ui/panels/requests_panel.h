@@ -24,8 +24,12 @@ public:
     RequestsModel& model() { return *m_model; }
     QString shownText() const;
 
+protected:
+    void resizeEvent(QResizeEvent* event) override;
+
 private:
     void restyle();
+    void fitRows(); // gives the list two fifths of the height, in whole rows
     void refreshRows();
     void refreshText();
     void takeSelection();

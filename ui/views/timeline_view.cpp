@@ -12,7 +12,8 @@
 namespace kvatlas::ui {
 
 namespace {
-constexpr int kHeader = 28, kAxis = 20, kMinChart = 36, kBadgeHeight = 17;
+constexpr int kHeader = 28, kAxis = 20, kMinChart = 44, kBadgeHeight = 17;
+constexpr int kBadgeTop = kHeader - 4; // below the legend's text, above the line of the capacity
 constexpr double kVeil = 0.42;
 } // namespace
 
@@ -31,7 +32,7 @@ protected:
         QPainter painter(this);
         const QRect body = rect().adjusted(0, kHeader, 0, 0);
         m_view.paintVeil(painter, body.adjusted(0, 0, 0, -kAxis), m_view.m_scale);
-        m_view.paintPlayhead(painter, rect().adjusted(0, 0, 0, -kAxis), m_view.m_scale);
+        m_view.paintPlayhead(painter, rect().adjusted(0, kBadgeTop, 0, -kAxis), m_view.m_scale);
         m_view.paintUnit(painter, QPoint(12, kHeader + 2));
         if (m_view.hasFocus()) {
             painter.setPen(QPen(m_view.m_bench.theme().accent, 2));
@@ -260,7 +261,7 @@ void TimelineView::paintPlayhead(QPainter& painter, const QRect& rect, const Tim
     const QFont font = theme.monoFont(theme.type.small, QFont::Medium);
     const QString text = QString::number(m_bench.linked.cursor());
     const int width = QFontMetrics(font).horizontalAdvance(text) + 12;
-    QRectF badge(x - width / 2.0, rect.y() + 5, width, kBadgeHeight);
+    QRectF badge(x - width / 2.0, rect.y(), width, kBadgeHeight);
     badge.moveLeft(std::clamp(badge.left(), double(rect.x()), double(rect.x() + rect.width() - width)));
     painter.fillRect(QRectF(x - 1, badge.bottom() - 1, 2, rect.bottom() - badge.bottom() + 2), theme.accent);
     painter.save();

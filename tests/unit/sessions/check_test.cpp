@@ -183,8 +183,7 @@ TEST_F(Check, readsPastDamagedPagesFromBothEnds) {
     const auto pages = sql(m_path, "SELECT rootpage FROM sqlite_schema WHERE name = 'chunks'");
     std::string bytes = bytesOf(m_path);
     const auto page = static_cast<std::size_t>(std::stoul(pages[0]) - 1) * 4096;
-    if (bytes[page] != 5) // a root that is a leaf itself: the table is too small to try this
-        GTEST_SKIP() << "the chunks table has one page only";
+    ASSERT_EQ(bytes[page], 5) << "the root is a leaf itself: record more, this table is too small to try it";
     const auto child = [&](std::size_t cell) {
         const auto at = page + static_cast<std::size_t>(static_cast<unsigned char>(bytes[page + 12 + cell * 2]) << 8 |
                                                         static_cast<unsigned char>(bytes[page + 13 + cell * 2]));

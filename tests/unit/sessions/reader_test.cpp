@@ -313,7 +313,9 @@ TEST_F(Reader, readsAHotWalInAReadOnlyFolder) {
                   return reader && (*reader)->info().steps == 80 && (*reader)->stateAt(79) ? 0 : 1;
               }),
               0);
+    ::chmod(course.c_str(), 0755);
     std::filesystem::remove(course + "/hot.kvatlas-wal");
+    ::chmod(course.c_str(), 0555);
     EXPECT_EQ(asNobody([&] { // only the main file was copied: opens, and is not called complete
                   const auto reader = SessionReader::open(course + "/hot.kvatlas");
                   return reader && !(*reader)->info().endedCleanly ? 0 : 1;
