@@ -25,6 +25,7 @@
 #include <QPlainTextEdit>
 #include <QPushButton>
 #include <QTabBar>
+#include <QTableView>
 #include <QTemporaryDir>
 #include <QTest>
 #include <QToolButton>
@@ -90,6 +91,11 @@ QStringList cutTexts(const QWidget& window) {
         if (button->isVisibleTo(&window) && !button->text().isEmpty() &&
             button->minimumSizeHint().width() > button->width())
             cut << button->text();
+    for (const auto* table : window.findChildren<QTableView*>())
+        for (int column = 0; column < table->model()->columnCount(); ++column)
+            if (!table->isColumnHidden(column) &&
+                static_cast<const QAbstractItemView*>(table)->sizeHintForColumn(column) > table->columnWidth(column))
+                cut << QStringLiteral("column %1").arg(column);
     return cut;
 }
 

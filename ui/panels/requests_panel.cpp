@@ -64,6 +64,24 @@ private:
     const Workbench m_bench;
 };
 
+// Words in the text face, narrower than that of the numbers.
+class WordsDelegate final : public QStyledItemDelegate {
+public:
+    WordsDelegate(const Workbench& bench, QObject* parent)
+        : QStyledItemDelegate(parent)
+        , m_bench(bench) {}
+
+protected:
+    void initStyleOption(QStyleOptionViewItem* option, const QModelIndex& index) const override {
+        QStyledItemDelegate::initStyleOption(option, index);
+        option->font = m_bench.theme().textFont(m_bench.theme().type.small);
+        option->fontMetrics = QFontMetrics(option->font);
+    }
+
+private:
+    const Workbench m_bench;
+};
+
 } // namespace
 
 RequestsPanel::RequestsPanel(const Workbench& bench, QWidget* parent)
@@ -78,6 +96,7 @@ RequestsPanel::RequestsPanel(const Workbench& bench, QWidget* parent)
     m_table->setAccessibleName(tr("Requests"));
     m_table->setModel(m_model);
     m_table->setItemDelegateForColumn(RequestsModel::Number, new ChipDelegate(bench, m_table));
+    m_table->setItemDelegateForColumn(RequestsModel::Status, new WordsDelegate(bench, m_table));
     m_table->setSelectionBehavior(QAbstractItemView::SelectRows);
     m_table->setSelectionMode(QAbstractItemView::SingleSelection);
     m_table->setShowGrid(false);
