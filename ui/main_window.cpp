@@ -73,7 +73,6 @@ MainWindow::MainWindow(Appearance& appearance, RunLauncher& launcher, QWidget* p
     , m_launcher(launcher)
     , m_lanes(m_linked)
     , m_bench{appearance, m_linked, m_lanes} {
-    m_worker.setMaxThreadCount(1);
     setMinimumSize(1024, 700);
     setAcceptDrops(true);
     setAccessibleName(QStringLiteral("KVAtlas"));
@@ -96,7 +95,7 @@ MainWindow::MainWindow(Appearance& appearance, RunLauncher& launcher, QWidget* p
 MainWindow::~MainWindow() {
     m_closing = true;
     disconnect(qApp, nullptr, this, nullptr); // the focus changes once more while the widgets go
-    m_worker.waitForDone();
+    m_worker.finish();
     m_lanes.closeAll();
     // The widgets use the lanes and the cursor to the last: they go first.
     delete m_focusFrame;
@@ -363,22 +362,17 @@ void MainWindow::work(const QString& what, std::function<std::function<void()>()
     if (!what.isEmpty())
         m_setup->setBusy(what);
     refreshEmpty();
-    m_worker.start([this, job = std::move(job)] {
-        std::function<void()> done = job();
-        // The destructor waits for the worker, so that `this` is alive here; posted calls die with it.
-        QMetaObject::invokeMethod(
-            this,
-            [this, done = std::move(done)] {
-                --m_working;
-                if (m_working == 0)
-                    m_setup->setBusy({});
-                if (!m_closing)
-                    done();
-                refreshEmpty();
-                if (m_working == 0)
-                    emit workFinished();
-            },
-            Qt::QueuedConnection);
+    m_worker.run([this, job = std::move(job)] {
+        m_mailbox.post([this, done = job()] {
+            --m_working;
+            if (m_working == 0)
+                m_setup->setBusy({});
+            if (!m_closing)
+                done();
+            refreshEmpty();
+            if (m_working == 0)
+                emit workFinished();
+        });
     });
 }
 

@@ -5,13 +5,14 @@
 #pragma once
 
 #include "ui/bridge/lane_set.h"
+#include "ui/bridge/mailbox.h"
+#include "ui/bridge/worker.h"
 #include "ui/panels/message_bar.h"
 #include "ui/run_launcher.h"
 #include "ui/views/picture.h"
 #include "ui/workbench.h"
 
 #include <QMainWindow>
-#include <QThreadPool>
 
 #include <functional>
 #include <map>
@@ -98,7 +99,8 @@ private:
     LinkedState m_linked;
     LaneSet m_lanes;
     Workbench m_bench;
-    QThreadPool m_worker; // one thread
+    Mailbox m_mailbox; // what the worker delivers
+    Worker m_worker;
     int m_working = 0;
     bool m_compact = false, m_closing = false;
 

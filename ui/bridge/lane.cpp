@@ -48,11 +48,6 @@ Lane::~Lane() {
     stop();
 }
 
-// Runs `work` on the GUI thread; dropped when this lane is gone by then. stop() returns after the last call.
-template <class F> void Lane::post(F work) {
-    QMetaObject::invokeMethod(this, std::move(work), Qt::QueuedConnection);
-}
-
 Result<void> Lane::start() {
     m_started = true;
     return m_run.source->start(m_store);
@@ -180,7 +175,7 @@ void Lane::askHistory() {
             body = std::move(*rows);
         else if (auto* error = std::get_if<Error>(&answer.body))
             body = std::move(*error);
-        post([this, tag = answer.tag, held = std::make_shared<decltype(body)>(std::move(body))] {
+        m_mailbox.post([this, tag = answer.tag, held = std::make_shared<decltype(body)>(std::move(body))] {
             takeHistory(tag, std::move(*held));
         });
     });
@@ -210,7 +205,7 @@ void Lane::askState(Step step) {
         } else if (auto* error = std::get_if<Error>(&answer.body)) {
             body = std::move(*error);
         }
-        post([this, tag = answer.tag, body = std::move(body)] { takeState(tag, body); });
+        m_mailbox.post([this, tag = answer.tag, body = std::move(body)] { takeState(tag, body); });
     });
 }
 
@@ -258,7 +253,7 @@ void Lane::askText(RequestId request) {
         auto* text = std::get_if<source::RequestTextAnswer>(&answer.body);
         if (!text)
             return; // not recorded: the views say so
-        post([this, held = std::make_shared<source::RequestTextAnswer>(std::move(*text))] {
+        m_mailbox.post([this, held = std::make_shared<source::RequestTextAnswer>(std::move(*text))] {
             m_texts.insert(held->request.value, std::move(*held));
             emit requestTextChanged();
         });

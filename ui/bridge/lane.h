@@ -7,6 +7,7 @@
 #include "core/source/event_source.h"
 #include "core/state/snapshot.h"
 #include "core/state/state_store.h"
+#include "ui/bridge/mailbox.h"
 #include "ui/run_launcher.h"
 
 #include <QElapsedTimer>
@@ -76,9 +77,9 @@ private:
     void takeState(std::uint64_t tag, std::variant<Error, SnapshotPtr> body);
     void askText(RequestId request);
     void report(const QString& sentence);
-    template <class F> void post(F work);
 
     QChar m_letter;
+    Mailbox m_mailbox; // what the source's thread delivers; before the source, which posts until it is stopped
     OpenedRun m_run;
     state::StateStore m_store;
     source::SourceInfo m_info;

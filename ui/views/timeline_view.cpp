@@ -12,7 +12,7 @@
 namespace kvatlas::ui {
 
 namespace {
-constexpr int kHeader = 28, kAxis = 20, kMinChart = 44, kBadgeHeight = 17;
+constexpr int kHeader = 28, kAxis = 20, kMinChart = 52, kBadgeHeight = 17;
 constexpr int kBadgeTop = kHeader - 4; // below the legend's text, above the line of the capacity
 constexpr double kVeil = 0.42;
 } // namespace
