@@ -392,14 +392,14 @@ private Q_SLOTS:
         const auto at = [&](double step, int y) {
             return image.pixelColor(static_cast<int>(scale.xOf(step)), y).name();
         };
-        QCOMPARE(at(20, 12), theme.seq[0].name()); // the waiting line in the middle
+        QCOMPARE(at(20, 16), theme.seq[0].name()); // the waiting line in the middle
         QCOMPARE(at(20, 8), theme.panel.name());
         QCOMPARE(at(40, 8), theme.seq[0].name());
         QCOMPARE(at(80, 8), mixed(theme.seq[0], theme.panel, 0.30).name());
         QCOMPARE(at(95, 8), theme.panel.name());
-        QCOMPARE(RequestBarPainter::barAt({static_cast<int>(scale.xOf(60)), 12}, image.rect(), bars),
+        QCOMPARE(RequestBarPainter::barAt({static_cast<int>(scale.xOf(60)), 16}, image.rect(), bars),
                  std::optional(RequestId(1)));
-        QVERIFY(!RequestBarPainter::barAt({static_cast<int>(scale.xOf(98)), 12}, image.rect(), bars));
+        QVERIFY(!RequestBarPainter::barAt({static_cast<int>(scale.xOf(98)), 16}, image.rect(), bars));
     }
 
     void stepAxisKeepsItsMarginsAndGrowsInFewJumps() {

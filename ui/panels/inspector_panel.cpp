@@ -275,7 +275,7 @@ void InspectorPanel::refresh() {
     else if (m_bench.lanes.lane(0) && m_shown.request != RequestId())
         content = requestContent(m_shown.request);
     if (content.title.isEmpty())
-        content.emptyText = tr("Select a block or a request to see it here.");
+        content.emptyText = tr("Select a block or a request.");
     m_body->setContent(std::move(content));
 }
 

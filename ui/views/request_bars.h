@@ -16,7 +16,7 @@ namespace kvatlas::ui {
 
 class RequestBarPainter {
 public:
-    static constexpr int kMaxBarHeight = 13, kMinBarHeight = 3;
+    static constexpr int kMaxBarHeight = 20, kMinBarHeight = 3;
     // Logical pixels; the bars' x count from the left edge of `rect`.
     static void paint(QPainter& painter, const QRect& rect, const Theme& theme, const query::RequestBars& bars,
                       const Selection& selection);
