@@ -4,7 +4,6 @@
 #include "sessions/session_writer.h"
 
 #include <condition_variable>
-#include <csignal>
 #include <filesystem>
 #include <mutex>
 #include <optional>
@@ -13,11 +12,6 @@
 namespace kvatlas::sessions {
 
 using SteadyTime = std::chrono::steady_clock::time_point;
-
-void ignoreFileSignals() {
-    std::signal(SIGXFSZ, SIG_IGN);
-    std::signal(SIGPIPE, SIG_IGN);
-}
 
 struct SessionRecorder::Impl {
     RecorderOptions options;

@@ -22,10 +22,6 @@
 
 namespace kvatlas::sessions {
 
-// A file-size limit or a reader that went away must be an error code, not the end of the program. Called once, first
-// thing in main().
-void ignoreFileSignals();
-
 struct RecorderOptions {
     // The bytes of a vocabulary entry, called on the recorder's thread; empty: the file has no texts.
     std::function<std::string(TokenId)> piece{};

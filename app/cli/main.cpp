@@ -2,7 +2,7 @@
 #include "app/cli/output.h"
 #include "app/cli/verbs.h"
 #include "app/version.h"
-#include "sessions/recorder.h"
+#include "core/base/file_signals.h"
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
@@ -73,6 +73,6 @@ int runVerb(int argc, char** argv) {
 } // namespace kvatlas::app
 
 int main(int argc, char** argv) {
-    kvatlas::sessions::ignoreFileSignals();
+    kvatlas::guardFileSignals();
     return kvatlas::app::runVerb(argc, argv);
 }

@@ -28,20 +28,6 @@ void noteWriteError() {
 
 } // namespace
 
-int exitStatusOf(ErrorKind kind) {
-    switch (kind) {
-    case ErrorKind::Failed:
-        return kExitFailed;
-    case ErrorKind::Usage:
-        return kExitUsage;
-    case ErrorKind::Refused:
-        return kExitRefused;
-    case ErrorKind::OutOfMemory:
-        return kExitOutOfMemory;
-    }
-    return kExitFailed;
-}
-
 void writeData(std::string_view text) {
     if (std::fwrite(text.data(), 1, text.size(), stdout) != text.size())
         noteWriteError();

@@ -3,6 +3,7 @@
 // Main thread. A reader that goes away (EPIPE) or a full disk under stdout ends the program with status 1 at finish().
 #pragma once
 
+#include "app/exit_status.h"
 #include "core/base/result.h"
 #include "core/base/strict_json.h"
 
@@ -11,17 +12,6 @@
 #include <vector>
 
 namespace kvatlas::app {
-
-// Exit statuses.
-constexpr int kExitOk = 0;
-constexpr int kExitFailed = 1;
-constexpr int kExitUsage = 2;
-constexpr int kExitRefused = 3;
-constexpr int kExitOutOfMemory = 4; // memory or blocks; also when one request of several was refused
-constexpr int kExitInterrupted = 130;
-constexpr int kExitTerminated = 143;
-
-int exitStatusOf(ErrorKind kind);
 
 void writeData(std::string_view text); // to stdout, as it is
 void writeJson(const Json& value);     // one line

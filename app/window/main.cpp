@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // kvatlas: the window, and pictures without one. Exit status as the command line's (README, "Exit status").
+#include "app/exit_status.h"
 #include "app/window/headless_export.h"
 #include "app/window/options.h"
 #include "app/window/program_launcher.h"
+#include "core/base/file_signals.h"
 #include "ui/main_window.h"
 #include "ui/panels/setup_panel.h"
 
@@ -18,23 +20,9 @@ namespace {
 
 using namespace kvatlas;
 
-int statusOf(ErrorKind kind) {
-    switch (kind) {
-    case ErrorKind::Usage:
-        return 2;
-    case ErrorKind::Refused:
-        return 3;
-    case ErrorKind::OutOfMemory:
-        return 4;
-    case ErrorKind::Failed:
-        break;
-    }
-    return 1;
-}
-
 int failed(const Error& error) {
     std::fprintf(stderr, "kvatlas: %s\n", error.message.c_str());
-    return statusOf(error.kind);
+    return app::exitStatusOf(error.kind);
 }
 
 int signalPipe[2] = {-1, -1};
@@ -60,8 +48,6 @@ void closeOnSignals(ui::MainWindow& window) {
     action.sa_handler = writeSignal;
     sigaction(SIGINT, &action, nullptr);
     sigaction(SIGTERM, &action, nullptr);
-    std::signal(SIGPIPE, SIG_IGN);
-    std::signal(SIGXFSZ, SIG_IGN); // a full disk quota is an error of a write, not the end of the program
 }
 
 // What the command line asks for, once models and presets are known.
@@ -83,6 +69,7 @@ void obey(ui::MainWindow& window, const app::WindowOptions& options) {
 } // namespace
 
 int main(int argc, char** argv) {
+    guardFileSignals();
     QStringList arguments;
     for (int i = 0; i < argc; ++i)
         arguments << QString::fromLocal8Bit(argv[i]);

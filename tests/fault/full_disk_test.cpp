@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A disk without room: a file-size limit, and a real full tmpfs. Each case runs in a child process, because limits and
 // mounts belong to a process; its exit status is the verdict.
+#include "core/base/file_signals.h"
 #include "sessions/check.h"
 #include "sessions/reader.h"
 #include "tests/support/session_files.h"
@@ -93,7 +94,7 @@ int recordUntilFull(const std::string& path, const char* expectedWord) {
 TEST(FullDisk, aFileSizeLimitStopsTheRecordingWithASentence) {
     TemporaryFolder folder;
     EXPECT_EQ(inChild([&] {
-                  ignoreFileSignals();
+                  guardFileSignals();
                   setFileLimit(600'000);
                   return recordUntilFull(folder.file("run.kvatlas"), "limit");
               }),
@@ -116,7 +117,7 @@ TEST(FullDisk, withoutIgnoringItsSignalTheProgramWouldDie) {
 TEST(FullDisk, recordingGoesOnWhenRoomReturnsInTime) {
     TemporaryFolder folder;
     EXPECT_EQ(inChild([&] {
-                  ignoreFileSignals();
+                  guardFileSignals();
                   RecorderOptions options = quickly();
                   options.stall = std::chrono::seconds(10);
                   auto recorder = SessionRecorder::create(folder.file("run.kvatlas"), options);
@@ -161,7 +162,7 @@ TEST(FullDisk, aFullTmpfsStopsTheRecordingWithASentence) {
     for (const char* size : {"size=1m", "size=2m"}) {
         TemporaryFolder folder;
         const int verdict = inChild([&] {
-            ignoreFileSignals();
+            guardFileSignals();
             if (!mountTmpfs(folder.path(), size))
                 return kNotPermitted;
             if (const int failed = recordUntilFull(folder.file("run.kvatlas"), "full"))
@@ -186,7 +187,7 @@ TEST(FullDisk, aFullTmpfsStopsTheRecordingWithASentence) {
 TEST(FullDisk, aDiskWithoutAnyRoomRefusesToBegin) {
     TemporaryFolder folder;
     const int verdict = inChild([&] {
-        ignoreFileSignals();
+        guardFileSignals();
         if (!mountTmpfs(folder.path(), "size=64k"))
             return kNotPermitted;
         const auto recorder = SessionRecorder::create(folder.file("run.kvatlas"));

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Records one synthetic session after the other into a folder until it is killed, and says through shared memory what
 // has been acknowledged. kill_test runs it.
+#include "core/base/file_signals.h"
 #include "sessions/recorder.h"
 #include "tests/fault/acknowledged.h"
 
@@ -18,7 +19,7 @@ int main(int argc, char** argv) {
         return 2;
     const std::string folder = argv[1];
     const std::uint64_t seed = std::strtoull(argv[2], nullptr, 10);
-    sessions::ignoreFileSignals();
+    guardFileSignals();
     const int file = ::open((folder + "/acknowledged").c_str(), O_RDWR);
     auto* shared = static_cast<test::Acknowledged*>(
         ::mmap(nullptr, sizeof(test::Acknowledged), PROT_READ | PROT_WRITE, MAP_SHARED, file, 0));
