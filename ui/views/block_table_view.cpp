@@ -19,25 +19,11 @@
 namespace kvatlas::ui {
 
 BlockTableCanvas::BlockTableCanvas(const Workbench& bench, QWidget* parent)
-    : QAbstractScrollArea(parent)
-    , m_bench(bench)
+    : CellCanvas(bench, tr("Block tables"), tr("A row per sequence, physical block ids in logical order; arrows move"),
+                 parent)
     , m_snapshot(std::make_shared<state::Snapshot>()) {
-    installCellAccessibility();
-    setFrameShape(QFrame::NoFrame);
-    setFocusPolicy(Qt::StrongFocus);
-    viewport()->setMouseTracking(true);
-    viewport()->setAttribute(Qt::WA_OpaquePaintEvent);
-    viewport()->setAccessibleName(tr("Block table cells"));
-    verticalScrollBar()->setAccessibleName(tr("Scroll the block tables"));
-    horizontalScrollBar()->setAccessibleName(tr("Scroll the block tables sideways"));
     verticalScrollBar()->setSingleStep(BlockTablePainter::kRowPitch);
     horizontalScrollBar()->setSingleStep(BlockTablePainter::kCellWidth);
-    setAccessibleName(tr("Block tables"));
-    setAccessibleDescription(tr("A row per sequence, physical block ids in logical order; arrows move"));
-    m_tip = new HoverTip(this);
-    const auto repaint = [this] { viewport()->update(); };
-    connect(&bench.linked, &LinkedState::selectionChanged, this, repaint);
-    connect(&bench.linked, &LinkedState::hoverChanged, this, repaint);
 }
 
 TableScene BlockTableCanvas::scene() const {
@@ -48,7 +34,7 @@ TableScene BlockTableCanvas::scene() const {
     scene.selection = m_bench.linked.selection();
     scene.isolate = m_bench.linked.isolating();
     scene.hovered = m_bench.linked.hovered();
-    if (hasFocus() && m_ring)
+    if (showsRing())
         scene.focused = focusedCell();
     return scene;
 }
@@ -83,28 +69,6 @@ void BlockTableCanvas::paintEvent(QPaintEvent* event) {
     painter.fillRect(event->rect(), m_bench.theme().panel);
     DeviceSpace space(painter);
     m_painter.paint(painter, space.rect(viewport()->rect()), space.scale(), scroll(), scene(), false);
-}
-
-void BlockTableCanvas::resizeEvent(QResizeEvent*) {
-    relayout();
-}
-
-void BlockTableCanvas::scrollContentsBy(int, int) {
-    viewport()->update();
-}
-
-bool BlockTableCanvas::viewportEvent(QEvent* event) {
-    if (event->type() == QEvent::Leave) {
-        m_bench.linked.hover({});
-        m_tip->withdraw();
-    }
-    return QAbstractScrollArea::viewportEvent(event);
-}
-
-void BlockTableCanvas::changeEvent(QEvent* event) {
-    if (event->type() == QEvent::PaletteChange || event->type() == QEvent::FontChange)
-        viewport()->update();
-    QAbstractScrollArea::changeEvent(event);
 }
 
 void BlockTableCanvas::selectCell(TableCell cell) {
@@ -162,7 +126,6 @@ std::optional<TableCell> BlockTableCanvas::focusedCell() const {
 }
 
 void BlockTableCanvas::moveFocus(int columns, int rowStep) {
-    m_ring = true;
     const auto holds = [this](std::size_t row) { return m_rows[row].table && !m_rows[row].table->empty(); };
     std::optional<TableCell> target = focusedCell();
     if (!target) {
@@ -191,53 +154,16 @@ void BlockTableCanvas::moveFocus(int columns, int rowStep) {
         down->setValue(rect.top() - BlockTablePainter::kRuler);
     else if (rect.bottom() + 8 > down->value() + down->pageStep())
         down->setValue(rect.bottom() + 8 - down->pageStep());
-    announceFocusedCell(this);
-    viewport()->update();
 }
 
-void BlockTableCanvas::keyPressEvent(QKeyEvent* event) {
-    if (event->modifiers() & (Qt::ShiftModifier | Qt::ControlModifier)) {
-        event->ignore();
-        return;
-    }
-    switch (event->key()) {
-    case Qt::Key_Left:
-        moveFocus(-1, 0);
-        break;
-    case Qt::Key_Right:
-        moveFocus(1, 0);
-        break;
-    case Qt::Key_Up:
-        moveFocus(0, -1);
-        break;
-    case Qt::Key_Down:
-        moveFocus(0, 1);
-        break;
-    case Qt::Key_Return:
-    case Qt::Key_Enter:
-        if (const auto cell = focusedCell())
-            selectCell(*cell);
-        break;
-    default:
-        event->ignore();
-        return;
-    }
-    event->accept();
+void BlockTableCanvas::takeFocused() {
+    if (const auto cell = focusedCell())
+        selectCell(*cell);
 }
 
-void BlockTableCanvas::focusInEvent(QFocusEvent* event) {
-    QAbstractScrollArea::focusInEvent(event);
+void BlockTableCanvas::focusSomeCell() {
     if (!m_focused)
         m_focused = TableCell{0, 0};
-    m_ring = event->reason() == Qt::TabFocusReason || event->reason() == Qt::BacktabFocusReason ||
-             event->reason() == Qt::ShortcutFocusReason;
-    announceFocusedCell(this);
-    viewport()->update();
-}
-
-void BlockTableCanvas::focusOutEvent(QFocusEvent* event) {
-    QAbstractScrollArea::focusOutEvent(event);
-    viewport()->update();
 }
 
 QString BlockTableCanvas::focusedCellName() const {

@@ -3,17 +3,14 @@
 #pragma once
 
 #include "ui/views/block_table_painter.h"
-#include "ui/views/cell_accessible.h"
+#include "ui/views/cell_canvas.h"
 #include "ui/views/view_frame.h"
-
-#include <QAbstractScrollArea>
 
 namespace kvatlas::ui {
 
 class EmptyNote;
-class HoverTip;
 
-class BlockTableCanvas : public QAbstractScrollArea, public CellCanvas {
+class BlockTableCanvas : public CellCanvas {
     Q_OBJECT
 public:
     BlockTableCanvas(const Workbench& bench, QWidget* parent);
@@ -27,33 +24,25 @@ public:
     QRect focusedCellRect() const override;
 
 protected:
+    void relayout() override;
+    void focusSomeCell() override;
+    void moveFocus(int columns, int rows) override;
+    void takeFocused() override;
     void paintEvent(QPaintEvent* event) override;
-    void resizeEvent(QResizeEvent* event) override;
-    void scrollContentsBy(int dx, int dy) override;
     void mousePressEvent(QMouseEvent* event) override;
     void mouseMoveEvent(QMouseEvent* event) override;
-    void keyPressEvent(QKeyEvent* event) override;
-    void focusInEvent(QFocusEvent* event) override;
-    void focusOutEvent(QFocusEvent* event) override;
-    bool viewportEvent(QEvent* event) override;
-    void changeEvent(QEvent* event) override;
 
 private:
     QPoint scroll() const;
-    void relayout();
     void selectCell(TableCell cell);
-    void moveFocus(int columns, int rows);
     void explain(std::optional<TableCell> cell);
     std::optional<TableCell> focusedCell() const; // the focus, kept inside the rows
 
-    const Workbench m_bench;
     SnapshotPtr m_snapshot;
     query::TableOrder m_order = query::TableOrder::Arrival;
     std::vector<TableRow> m_rows;
     BlockTablePainter m_painter;
     std::optional<TableCell> m_focused;
-    bool m_ring = false; // the focus came by the keyboard: shown on the cell
-    HoverTip* m_tip;
 };
 
 class BlockTableView : public ViewFrame {

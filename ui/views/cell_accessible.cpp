@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ui/views/cell_accessible.h"
 
+#include "ui/views/cell_canvas.h"
+
 #include <QAccessible>
 #include <QAccessibleWidget>
-#include <QWidget>
 
 namespace kvatlas::ui {
 
@@ -11,12 +12,12 @@ namespace {
 
 class CellInterface final : public QAccessibleInterface {
 public:
-    explicit CellInterface(QWidget* widget)
-        : m_widget(widget) {}
-    bool isValid() const override { return m_widget != nullptr; }
+    explicit CellInterface(CellCanvas* canvas)
+        : m_canvas(canvas) {}
+    bool isValid() const override { return m_canvas != nullptr; }
     QObject* object() const override { return nullptr; }
     QWindow* window() const override { return nullptr; }
-    QAccessibleInterface* parent() const override { return QAccessible::queryAccessibleInterface(m_widget); }
+    QAccessibleInterface* parent() const override { return QAccessible::queryAccessibleInterface(m_canvas); }
     QAccessibleInterface* child(int) const override { return nullptr; }
     int childCount() const override { return 0; }
     int indexOfChild(const QAccessibleInterface*) const override { return -1; }
@@ -25,32 +26,31 @@ public:
     QAccessible::State state() const override {
         QAccessible::State state;
         state.focusable = true;
-        state.focused = m_widget->hasFocus();
+        state.focused = m_canvas->hasFocus();
         state.selectable = true;
         return state;
     }
     QString text(QAccessible::Text kind) const override {
-        return kind == QAccessible::Name ? dynamic_cast<const CellCanvas*>(m_widget)->focusedCellName() : QString();
+        return kind == QAccessible::Name ? m_canvas->focusedCellName() : QString();
     }
     void setText(QAccessible::Text, const QString&) override {}
     QRect rect() const override {
-        const QRect own = dynamic_cast<const CellCanvas*>(m_widget)->focusedCellRect();
-        return {m_widget->mapToGlobal(own.topLeft()), own.size()};
+        const QRect own = m_canvas->focusedCellRect();
+        return {m_canvas->mapToGlobal(own.topLeft()), own.size()};
     }
 
 private:
-    QWidget* m_widget; // outlives its accessible interfaces
+    CellCanvas* m_canvas; // outlives its accessible interfaces
 };
 
 class CanvasInterface final : public QAccessibleWidget {
 public:
-    explicit CanvasInterface(QWidget* widget)
-        : QAccessibleWidget(widget, QAccessible::Table)
-        , m_cell(QAccessible::registerAccessibleInterface(new CellInterface(widget))) {}
+    explicit CanvasInterface(CellCanvas* canvas)
+        : QAccessibleWidget(canvas, QAccessible::Table)
+        , m_canvas(canvas)
+        , m_cell(QAccessible::registerAccessibleInterface(new CellInterface(canvas))) {}
     ~CanvasInterface() override { QAccessible::deleteAccessibleInterface(m_cell); }
-    int childCount() const override {
-        return dynamic_cast<const CellCanvas*>(widget())->focusedCellName().isEmpty() ? 0 : 1;
-    }
+    int childCount() const override { return m_canvas->focusedCellName().isEmpty() ? 0 : 1; }
     QAccessibleInterface* child(int index) const override {
         return index == 0 && childCount() == 1 ? QAccessible::accessibleInterface(m_cell) : nullptr;
     }
@@ -64,12 +64,13 @@ public:
     }
 
 private:
+    CellCanvas* m_canvas;
     QAccessible::Id m_cell;
 };
 
 QAccessibleInterface* makeInterface(const QString&, QObject* object) {
-    auto* widget = qobject_cast<QWidget*>(object);
-    return widget && dynamic_cast<CellCanvas*>(widget) ? new CanvasInterface(widget) : nullptr;
+    auto* canvas = qobject_cast<CellCanvas*>(object);
+    return canvas ? new CanvasInterface(canvas) : nullptr;
 }
 
 } // namespace

@@ -49,32 +49,16 @@ QString blockStateText(const state::BlockState& block) {
 }
 
 MemoryMapCanvas::MemoryMapCanvas(const Workbench& bench, QWidget* parent)
-    : QAbstractScrollArea(parent)
-    , m_bench(bench)
+    : CellCanvas(bench, tr("Memory map"), tr("Blocks in physical order; arrows move, Enter inspects"), parent)
     , m_snapshot(std::make_shared<state::Snapshot>()) {
-    installCellAccessibility();
-    setFrameShape(QFrame::NoFrame);
-    setFocusPolicy(Qt::StrongFocus);
-    setMouseTracking(true);
-    viewport()->setMouseTracking(true);
-    viewport()->setAttribute(Qt::WA_OpaquePaintEvent);
-    viewport()->setAccessibleName(tr("Memory map cells"));
     setHorizontalScrollBarPolicy(Qt::ScrollBarAlwaysOff);
-    verticalScrollBar()->setAccessibleName(tr("Scroll the memory map"));
-    horizontalScrollBar()->setAccessibleName(tr("Scroll the memory map sideways"));
-    setAccessibleName(tr("Memory map"));
-    setAccessibleDescription(tr("Blocks in physical order; arrows move, Enter inspects"));
-    m_tip = new HoverTip(this);
-    const auto repaint = [this] { viewport()->update(); };
     connect(&bench.linked, &LinkedState::selectionChanged, this, [this] {
         if (const auto& block = m_bench.linked.selection().block; block && *block != m_focused) {
             m_focused = *block;
-            announceFocusedCell(this);
+            announceFocus();
         }
-        viewport()->update();
     });
-    connect(&bench.linked, &LinkedState::hoverChanged, this, repaint);
-    connect(&bench.linked, &LinkedState::colourByChanged, this, repaint);
+    connect(&bench.linked, &LinkedState::colourByChanged, this, [this] { viewport()->update(); });
 }
 
 MapScene MemoryMapCanvas::scene() const {
@@ -85,7 +69,7 @@ MapScene MemoryMapCanvas::scene() const {
     scene.selection = m_bench.linked.selection();
     scene.isolate = m_bench.linked.isolating();
     scene.hovered = m_bench.linked.hovered();
-    if (hasFocus() && m_ring && m_focused && m_focused != scene.selection.block)
+    if (showsRing() && m_focused && m_focused != scene.selection.block)
         scene.focused = m_focused;
     if (m_lane)
         scene.tokenText = [lane = m_lane](TokenId token) { return visibleToken(lane->piece(token)); };
@@ -192,28 +176,6 @@ void MemoryMapCanvas::paintEvent(QPaintEvent* event) {
                     m_layout, scene(), false);
 }
 
-void MemoryMapCanvas::resizeEvent(QResizeEvent*) {
-    relayout();
-}
-
-void MemoryMapCanvas::scrollContentsBy(int, int) {
-    viewport()->update();
-}
-
-bool MemoryMapCanvas::viewportEvent(QEvent* event) {
-    if (event->type() == QEvent::Leave) {
-        m_bench.linked.hover({});
-        m_tip->withdraw();
-    }
-    return QAbstractScrollArea::viewportEvent(event);
-}
-
-void MemoryMapCanvas::changeEvent(QEvent* event) {
-    if (event->type() == QEvent::PaletteChange || event->type() == QEvent::FontChange)
-        viewport()->update();
-    QAbstractScrollArea::changeEvent(event);
-}
-
 void MemoryMapCanvas::select(BlockId block) {
     const state::BlockState* at = blockOf(*m_snapshot, block);
     m_focused = block;
@@ -272,7 +234,6 @@ void MemoryMapCanvas::wheelEvent(QWheelEvent* event) {
 }
 
 void MemoryMapCanvas::moveFocus(int columns, int rows) {
-    m_ring = true;
     if (m_layout.bands().empty())
         return;
     if (!m_focused) {
@@ -287,8 +248,6 @@ void MemoryMapCanvas::moveFocus(int columns, int rows) {
     }
     ensureVisible(*m_focused);
     select(*m_focused);
-    announceFocusedCell(this);
-    viewport()->update();
 }
 
 void MemoryMapCanvas::ensureVisible(BlockId block) {
@@ -300,66 +259,38 @@ void MemoryMapCanvas::ensureVisible(BlockId block) {
         bar->setValue(rect.bottom() - bar->pageStep() + rect.height());
 }
 
-void MemoryMapCanvas::keyPressEvent(QKeyEvent* event) {
+bool MemoryMapCanvas::takeKey(int key) {
     const QPoint middle = viewport()->rect().center();
-    if (event->modifiers() & (Qt::ShiftModifier | Qt::ControlModifier) && event->key() != Qt::Key_Plus) {
-        event->ignore();
-        return;
-    }
-    switch (event->key()) {
-    case Qt::Key_Left:
-        moveFocus(-1, 0);
-        break;
-    case Qt::Key_Right:
-        moveFocus(1, 0);
-        break;
-    case Qt::Key_Up:
-        moveFocus(0, -1);
-        break;
-    case Qt::Key_Down:
-        moveFocus(0, 1);
-        break;
+    switch (key) {
     case Qt::Key_PageUp:
         verticalScrollBar()->triggerAction(QAbstractSlider::SliderPageStepSub);
-        break;
+        return true;
     case Qt::Key_PageDown:
         verticalScrollBar()->triggerAction(QAbstractSlider::SliderPageStepAdd);
-        break;
-    case Qt::Key_Return:
-    case Qt::Key_Enter:
-        if (m_focused)
-            select(*m_focused);
-        break;
+        return true;
     case Qt::Key_Plus:
     case Qt::Key_Equal:
         zoomBy(1, middle);
-        break;
+        return true;
     case Qt::Key_Minus:
         zoomBy(-1, middle);
-        break;
+        return true;
     case Qt::Key_0:
         zoomTo(0, middle);
-        break;
+        return true;
     default:
-        event->ignore();
-        return;
+        return false;
     }
-    event->accept();
 }
 
-void MemoryMapCanvas::focusInEvent(QFocusEvent* event) {
-    QAbstractScrollArea::focusInEvent(event);
+void MemoryMapCanvas::takeFocused() {
+    if (m_focused)
+        select(*m_focused);
+}
+
+void MemoryMapCanvas::focusSomeCell() {
     if (!m_focused && !m_layout.bands().empty())
         m_focused = m_bench.linked.selection().block.value_or(BlockId(PoolId(0), 0));
-    m_ring = event->reason() == Qt::TabFocusReason || event->reason() == Qt::BacktabFocusReason ||
-             event->reason() == Qt::ShortcutFocusReason;
-    announceFocusedCell(this);
-    viewport()->update();
-}
-
-void MemoryMapCanvas::focusOutEvent(QFocusEvent* event) {
-    QAbstractScrollArea::focusOutEvent(event);
-    viewport()->update();
 }
 
 QString MemoryMapCanvas::focusedCellName() const {

@@ -3,18 +3,15 @@
 // move, Ctrl + wheel and + - 0 zoom. GUI thread.
 #pragma once
 
-#include "ui/views/cell_accessible.h"
+#include "ui/views/cell_canvas.h"
 #include "ui/views/memory_map_painter.h"
 #include "ui/views/view_frame.h"
-
-#include <QAbstractScrollArea>
 
 namespace kvatlas::ui {
 
 class EmptyNote;
-class HoverTip;
 
-class MemoryMapCanvas : public QAbstractScrollArea, public CellCanvas {
+class MemoryMapCanvas : public CellCanvas {
     Q_OBJECT
 public:
     MemoryMapCanvas(const Workbench& bench, QWidget* parent);
@@ -36,30 +33,25 @@ signals:
     void zoomChanged();
 
 protected:
+    void relayout() override;
+    void focusSomeCell() override;
+    void moveFocus(int columns, int rows) override;
+    void takeFocused() override;
+    bool takeKey(int key) override;
     void paintEvent(QPaintEvent* event) override;
-    void resizeEvent(QResizeEvent* event) override;
-    void scrollContentsBy(int dx, int dy) override;
     void mousePressEvent(QMouseEvent* event) override;
     void mouseMoveEvent(QMouseEvent* event) override;
     void wheelEvent(QWheelEvent* event) override;
-    void keyPressEvent(QKeyEvent* event) override;
-    void focusInEvent(QFocusEvent* event) override;
-    void focusOutEvent(QFocusEvent* event) override;
-    bool viewportEvent(QEvent* event) override;
-    void changeEvent(QEvent* event) override;
 
 private:
     double scale() const { return viewport()->devicePixelRatioF(); }
-    void relayout();
     QRegion changedCells(const state::Snapshot& before, const state::Snapshot& after) const;
     std::optional<BlockId> blockAt(QPointF viewportPoint) const;
     QRect logicalRect(BlockId block) const; // in viewport coordinates
     void select(BlockId block);
-    void moveFocus(int columns, int rows);
     void ensureVisible(BlockId block);
     void explain(std::optional<BlockId> block);
 
-    const Workbench m_bench;
     SnapshotPtr m_snapshot;
     const Lane* m_lane = nullptr;
     MemoryMapPainter m_painter;
@@ -67,8 +59,6 @@ private:
     int m_cell = 0; // wanted; 0 = fit
     double m_wheel = 0;
     std::optional<BlockId> m_focused;
-    bool m_ring = false; // the focus came by the keyboard: shown on the cell
-    HoverTip* m_tip;
 };
 
 class MemoryMapView : public ViewFrame {
