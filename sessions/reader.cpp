@@ -487,7 +487,47 @@ Result<source::HistoryAnswer> SessionReader::history(Step firstStep, Step lastSt
     if (!alive)
         return tl::unexpected(alive.error());
     answer.requests = std::move(*alive);
+    const bool preempted = std::any_of(answer.requests.begin(), answer.requests.end(),
+                                       [](const trace::RequestRow& row) { return row.preemptions > 0; });
+    if (!preempted)
+        return answer;
+    if (auto found = findGaps(); !found)
+        return tl::unexpected(found.error());
+    std::copy_if(m_gaps.begin(), m_gaps.end(), std::back_inserter(answer.gaps), [&](const trace::PreemptionGap& gap) {
+        return gap.preempted <= lastStep && gap.resumed.value_or(lastStep) >= firstStep;
+    });
     return answer;
+}
+
+// The tables have no row per preemption: from the events, each looked at once.
+Result<void> SessionReader::findGaps() {
+    const auto close = [this](RequestId request, Step step) {
+        if (const auto open = m_openGaps.extract(request.value))
+            m_gaps[open.mapped()].resumed = step;
+    };
+    for (std::size_t i = 0; i < m_chunks.size(); ++i) {
+        const ChunkEntry& chunk = m_chunks[i];
+        if (chunk.endEvent() <= m_gapsTo)
+            continue;
+        const auto events = chunkEvents(i);
+        if (!events && m_file.limit->isOver())
+            return tl::unexpected(events.error());
+        const std::int64_t from = std::max<std::int64_t>(m_gapsTo - chunk.firstEvent, 0);
+        m_gapsTo = chunk.endEvent();
+        if (!events) // damaged, and named as such
+            continue;
+        for (std::size_t e = static_cast<std::size_t>(from); e < (*events)->size(); ++e) {
+            const trace::Event& event = (**events)[e];
+            if (const auto* preempted = std::get_if<trace::RequestPreempted>(&event.body)) {
+                m_openGaps[preempted->request.value] = m_gaps.size();
+                m_gaps.push_back({preempted->request, event.step, {}});
+            } else if (const auto* resumed = std::get_if<trace::RequestResumed>(&event.body))
+                close(resumed->request, event.step);
+            else if (const auto* finished = std::get_if<trace::RequestFinished>(&event.body))
+                close(finished->request, event.step);
+        }
+    }
+    return {};
 }
 
 Result<std::vector<trace::RequestRow>> SessionReader::requests(Step firstStep, Step lastStep) {

@@ -106,7 +106,7 @@ std::vector<MemoryPoint> memorySeries(std::span<const StepRow> rows, const StepA
 }
 
 RequestBars requestBars(std::span<const RequestRow> rows, const StepAxis& axis, Step newestStep,
-                        std::span<const PreemptionGap> gaps, double minGapPx) {
+                        std::span<const trace::PreemptionGap> gaps, double minGapPx) {
     std::vector<const RequestRow*> seen;
     for (const RequestRow& row : rows)
         if (row.arrivedStep <= axis.lastStep && row.finishedStep.value_or(newestStep) >= axis.firstStep)
@@ -114,8 +114,8 @@ RequestBars requestBars(std::span<const RequestRow> rows, const StepAxis& axis, 
     std::stable_sort(seen.begin(), seen.end(), [](const RequestRow* a, const RequestRow* b) {
         return a->arrivedStep != b->arrivedStep ? a->arrivedStep < b->arrivedStep : a->request < b->request;
     });
-    std::multimap<std::uint64_t, const PreemptionGap*> gapsOf;
-    for (const PreemptionGap& gap : gaps)
+    std::multimap<std::uint64_t, const trace::PreemptionGap*> gapsOf;
+    for (const trace::PreemptionGap& gap : gaps)
         gapsOf.emplace(gap.request.value, &gap);
 
     RequestBars out;
@@ -124,7 +124,8 @@ RequestBars requestBars(std::span<const RequestRow> rows, const StepAxis& axis, 
         RequestBar bar = barOf(*row, axis, newestStep);
         const auto [first, end] = gapsOf.equal_range(row->request.value);
         for (auto at = first; at != end; ++at) {
-            const double to = std::min(axis.xOf(at->second->resumed), bar.decode.to);
+            const double barEnd = axis.xOf(double(row->finishedStep.value_or(newestStep)) + 1);
+            const double to = at->second->resumed ? std::min(axis.xOf(*at->second->resumed), barEnd) : barEnd;
             const BarSpan gap = clipped(axis.xOf(at->second->preempted), to, axis);
             if (!gap.empty())
                 bar.gaps.push_back(gap);

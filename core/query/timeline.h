@@ -39,11 +39,6 @@ struct MemoryPoint {
 std::vector<MemoryPoint> memorySeries(std::span<const trace::StepRow> rows, const StepAxis& axis);
 
 // ---- Requests
-struct PreemptionGap {
-    RequestId request;
-    Step preempted = 0, resumed = 0; // resumed = 0xFFFF'FFFF: not yet
-};
-
 struct BarSpan {
     double from = 0, to = 0; // pixels
     bool empty() const { return to <= from; }
@@ -71,7 +66,7 @@ struct RequestBars {
 // Packs the bars that touch the axis into as few lanes as a first-fit in order of arrival gives, at least minGapPx
 // apart. `newestStep`: where bars of unfinished requests end.
 RequestBars requestBars(std::span<const trace::RequestRow> rows, const StepAxis& axis, Step newestStep,
-                        std::span<const PreemptionGap> gaps = {}, double minGapPx = 4);
+                        std::span<const trace::PreemptionGap> gaps = {}, double minGapPx = 4);
 
 // ---- Ticks: multiples of a power of two, at most `most` (at least 2) of them.
 struct Tick {

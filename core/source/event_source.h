@@ -81,6 +81,7 @@ struct HistoryAnswer {
     Step lastStep = 0; // the newest step that the source can answer for
     std::vector<trace::StepRow> steps;
     std::vector<trace::RequestRow> requests; // those alive in the range, by id
+    std::vector<trace::PreemptionGap> gaps;  // those in the range, by step
 };
 struct RequestTextAnswer {
     RequestId request;

@@ -40,4 +40,12 @@ struct RequestRow {
     friend bool operator==(const RequestRow&, const RequestRow&) = default;
 };
 
+// A request had no blocks after one step and got them back before another.
+struct PreemptionGap {
+    RequestId request;
+    Step preempted = 0;
+    std::optional<Step> resumed; // or finished; none: not yet
+    friend bool operator==(const PreemptionGap&, const PreemptionGap&) = default;
+};
+
 } // namespace kvatlas::trace

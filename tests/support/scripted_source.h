@@ -151,7 +151,7 @@ private:
             return state;
         }
         if (std::holds_alternative<source::History>(question)) {
-            source::HistoryAnswer history{newest, {m_rows.begin(), m_rows.begin() + newest + 1}, {}};
+            source::HistoryAnswer history{newest, {m_rows.begin(), m_rows.begin() + newest + 1}, {}, {}};
             for (const trace::RequestRow& row : m_requests)
                 if (row.arrivedStep <= newest)
                     history.requests.push_back(asOf(row, newest));

@@ -107,7 +107,7 @@ public:
         const QRect body = rect.adjusted(0, kBadgeHeight, 0, -kAxis);
         const HistoryPtr rows = m_view.history();
         RequestBarPainter::paint(painter, body, m_view.m_bench.theme(),
-                                 query::requestBars(rows->requests, scale.axis(), rows->lastStep),
+                                 query::requestBars(rows->requests, scale.axis(), rows->lastStep, rows->gaps),
                                  m_view.m_bench.linked.selection());
         m_view.paintVeil(painter, body, scale);
         m_view.paintPlayhead(painter, rect.adjusted(0, 0, 0, -kAxis), scale);
@@ -162,7 +162,7 @@ void TimelineView::refreshHistory() {
     const HistoryPtr rows = history();
     m_scale.lastStep = TimelineScale::endFor(std::max(rows->lastStep, lane() ? lane()->lastStep() : 0), grows);
     m_scale.width = width();
-    m_bars = query::requestBars(rows->requests, m_scale.axis(), rows->lastStep);
+    m_bars = query::requestBars(rows->requests, m_scale.axis(), rows->lastStep, rows->gaps);
     m_chart->setHistory(*rows, m_scale);
     m_legend->setEntries(memoryLegend());
     m_playheadX = static_cast<int>(m_scale.xOf(std::min(m_bench.linked.cursor(), m_scale.lastStep)));

@@ -176,8 +176,8 @@ TEST(RequestBars, onlyWhatTouchesTheAxisIsGiven) {
 
 TEST(RequestBars, preemptionsAreGaps) {
     const std::vector<RequestRow> rows{requestRow(1, 0, 0, 9, 79)};
-    const std::vector<PreemptionGap> gaps{
-        {RequestId(1), 20, 30}, {RequestId(2), 20, 30}, {RequestId(1), 50, 0xFFFF'FFFF}};
+    const std::vector<trace::PreemptionGap> gaps{
+        {RequestId(1), 20, 30}, {RequestId(2), 20, 30}, {RequestId(1), 50, std::nullopt}};
     const auto bars = requestBars(rows, {0, 100, 0, 100}, 100, gaps);
     EXPECT_EQ(bars.bars[0].gaps, (std::vector<BarSpan>{{20, 30}, {50, 80}}));
 }

@@ -82,6 +82,55 @@ TEST_F(Reader, givesOneRowPerStepWhenThereIsRoom) {
     }
 }
 
+// Against the folded state after each step, in which a request is preempted or is not.
+TEST_F(Reader, tellsWhenARequestWasPreempted) {
+    const auto steps = SyntheticRun::all({.seed = 9, .steps = 400, .poolBlocks = 24});
+    const std::string path = m_folder.file("crowded.kvatlas");
+    auto recorder = SessionRecorder::create(path);
+    ASSERT_TRUE(recorder);
+    std::unique_ptr<SessionReader> follower; // asks while the file grows
+    std::size_t asked = 0;
+    for (std::size_t from = 0; from < steps.size(); from += 200) {
+        (*recorder)->onEvents(std::span(steps).subspan(from, std::min<std::size_t>(200, steps.size() - from)));
+        ASSERT_TRUE((*recorder)->flush());
+        if (!follower) {
+            auto opened = SessionReader::open(path);
+            ASSERT_TRUE(opened);
+            follower = std::move(*opened);
+        }
+        asked += follower->history(0, 399, 100)->gaps.size();
+    }
+    EXPECT_GT(asked, 0u);
+    const auto followed = follower->history(0, 399, 100);
+    follower.reset();
+    ASSERT_TRUE((*recorder)->stop());
+    const auto reader = SessionReader::open(path);
+    ASSERT_TRUE(reader);
+    const auto answer = (*reader)->history(0, 399, 100);
+    ASSERT_TRUE(answer && followed);
+    EXPECT_EQ(answer->gaps, followed->gaps);
+
+    state::CacheState state;
+    std::size_t preempted = 0;
+    for (const trace::Event& event : steps) {
+        ASSERT_TRUE(state.apply(event));
+        if (!std::holds_alternative<trace::StepEnded>(event.body))
+            continue;
+        std::vector<RequestId> expected, found;
+        for (const state::RequestState& request : state.snapshot()->requests)
+            if (request.status == trace::RequestStatus::Preempted)
+                expected.push_back(request.request);
+        for (const trace::PreemptionGap& gap : answer->gaps)
+            if (gap.preempted <= event.step && event.step < gap.resumed.value_or(400))
+                found.push_back(gap.request);
+        std::sort(found.begin(), found.end());
+        ASSERT_EQ(found, expected) << "step " << event.step;
+        preempted += expected.size();
+    }
+    EXPECT_GT(preempted, 10u);
+    EXPECT_TRUE((*reader)->history(0, 0, 100)->gaps.empty());
+}
+
 TEST_F(Reader, mergesRowsAsMaximaAndSums) {
     const auto reader = open();
     const auto all = reader->history(0, 599, 4096);
