@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "app/model_finder.h"
 
+#include "app/user_folders.h"
 #include "core/model/config.h"
 #include "core/model/gguf.h"
 
 #include <algorithm>
 #include <array>
-#include <cstdlib>
 #include <fstream>
 #include <set>
 #include <string_view>
@@ -23,21 +23,6 @@ namespace fs = std::filesystem;
 constexpr std::size_t kMaxEntriesPerPlace = 20'000;
 constexpr std::size_t kMaxModels = 500;
 constexpr std::size_t kMaxPassedOver = 500;
-
-fs::path absoluteFrom(const char* variable) {
-    const char* value = std::getenv(variable);
-    const fs::path path = value == nullptr ? "" : value;
-    return path.is_absolute() ? path : fs::path();
-}
-
-fs::path home() {
-    return absoluteFrom("HOME");
-}
-
-fs::path cacheHome() {
-    const fs::path given = absoluteFrom("XDG_CACHE_HOME");
-    return given.empty() ? home() / ".cache" : given;
-}
 
 fs::path orElse(const fs::path& first, const fs::path& second) {
     return first.empty() ? second : first;
@@ -159,16 +144,19 @@ Result<fs::path> chooseModel(std::string_view given, std::string_view scenarioMo
         for (const auto& found : findModels().models)
             if (found.file.filename() == fs::path(scenarioModel).filename())
                 return found.file;
-        return makeError(ErrorKind::Usage,
+        return makeError(ErrorKind::Refused,
                          "The scenario's model {} is in none of the usual places: give a model with --model FILE.gguf.",
                          scenarioModel);
     }
-    const auto own = findModels({{"KVAtlas", ownModelFolder(), 2}}).models;
-    for (const auto& found : own)
+    const ModelSearch own = findModels({{"KVAtlas", ownModelFolder(), 2}});
+    for (const auto& passed : own.passedOver)
+        if (passed.file.filename() == kDefaultModel)
+            return makeError(ErrorKind::Refused, "The default model cannot be used: {}", passed.reason);
+    for (const auto& found : own.models)
         if (found.file.filename() == kDefaultModel)
             return found.file;
-    if (!own.empty())
-        return own.front().file;
+    if (!own.models.empty())
+        return own.models.front().file;
     return makeError(ErrorKind::Usage,
                      "No model was given and there is none in {}: give one with --model FILE.gguf, or run scripts/run, "
                      "which fetches a small one (98 MB).",

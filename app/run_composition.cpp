@@ -3,6 +3,7 @@
 
 #include "app/machine.h"
 #include "app/resource_path.h"
+#include "app/user_folders.h"
 #include "app/version.h"
 #include "core/base/small_file.h"
 #include "core/base/strict_json.h"
@@ -12,7 +13,6 @@
 #include "sessions/replay_source.h"
 
 #include <array>
-#include <cstdlib>
 #include <ctime>
 #include <fstream>
 #include <system_error>
@@ -30,14 +30,6 @@ Result<void> makeFolderOf(const fs::path& file) {
     if (error)
         return makeError(ErrorKind::Failed, "The folder for {} cannot be made: {}.", file.string(), error.message());
     return {};
-}
-
-fs::path dataHome() {
-    const char* given = std::getenv("XDG_DATA_HOME");
-    if (given != nullptr && fs::path(given).is_absolute())
-        return given;
-    const char* home = std::getenv("HOME");
-    return fs::path(home == nullptr ? "" : home) / ".local" / "share";
 }
 
 // Letters and digits stay, everything else becomes a hyphen; no longer than a file name may be on any system.
@@ -96,7 +88,10 @@ Result<strategy::Strategy> strategyOf(const workload::Scenario& scenario) {
     const auto folder = resourceFolder();
     if (!folder)
         return tl::unexpected(folder.error());
-    return strategy::loadStrategy(scenario.strategyPreset, *folder / "strategies");
+    auto preset = strategy::loadStrategy(scenario.strategyPreset, *folder / "strategies");
+    if (!preset) // what a file says is an input, not a word of the call
+        return makeError(ErrorKind::Refused, "The scenario's strategy: {}", preset.error().message);
+    return preset;
 }
 
 fs::path newSessionFile(const std::string& title) {

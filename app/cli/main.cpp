@@ -2,7 +2,7 @@
 #include "app/cli/output.h"
 #include "app/cli/verbs.h"
 #include "app/version.h"
-#include "core/base/file_signals.h"
+#include "core/base/process_guards.h"
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
@@ -74,5 +74,6 @@ int runVerb(int argc, char** argv) {
 
 int main(int argc, char** argv) {
     kvatlas::guardFileSignals();
+    kvatlas::guardStandardFiles();
     return kvatlas::app::runVerb(argc, argv);
 }

@@ -38,13 +38,19 @@ void writeJson(const Json& value) {
 }
 
 void say(std::string_view sentence) {
-    fmt::print(stderr, "kvatlas-cli: {}\n", sentence);
+    const std::string line = fmt::format("kvatlas-cli: {}\n", withoutControls(std::string(sentence)));
+    // A closed or full stderr changes nothing about the work: nobody is left to be told.
+    [[maybe_unused]] const auto written = std::fwrite(line.data(), 1, line.size(), stderr);
 }
 
 int fail(const Error& error) {
     std::fflush(stdout);
     say(error.message);
     return exitStatusOf(error.kind);
+}
+
+bool dataIsLost() {
+    return writeError != 0;
 }
 
 int finish(int status) {

@@ -17,6 +17,7 @@ void writeData(std::string_view text); // to stdout, as it is
 void writeJson(const Json& value);     // one line
 void say(std::string_view sentence);   // to stderr, "kvatlas-cli: sentence"
 int fail(const Error& error);          // says it and gives its status
+bool dataIsLost();                     // stdout could not be written: finish() says so
 int finish(int status);                // flushes stdout; kExitFailed when it could not be written
 
 bool stdoutIsTerminal();

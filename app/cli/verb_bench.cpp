@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Speed of prefill and decode against the speed at which this machine reads memory, all in one run.
 #include "app/backend.h"
+#include "app/cli/checks.h"
 #include "app/cli/interruption.h"
 #include "app/cli/output.h"
 #include "app/cli/verbs.h"
@@ -224,24 +225,24 @@ int bench(const BenchOptions& options) {
 void addBench(CLI::App& app, int& status) {
     auto options = std::make_shared<BenchOptions>();
     auto* verb = app.add_subcommand("bench", "Speed of prefill and decode, and of reading memory, as medians");
-    verb->add_option("--model", options->model, "a .gguf file; without it the default model");
-    verb->add_option("--threads", options->threads, "threads")->check(CLI::Range(1, 1024))->capture_default_str();
+    verb->add_option("--model", options->model, "a .gguf file; without it the default model")->check(notEmpty());
+    verb->add_option("--threads", options->threads, "threads")->check(wholeNumber(1, 1024))->capture_default_str();
     verb->add_option("--prompt", options->prompt, "tokens of the prefill")
-        ->check(CLI::Range(1, 1'000'000))
+        ->check(wholeNumber(1, 1'000'000))
         ->capture_default_str();
     verb->add_option("--generate", options->generate, "tokens to decode")
-        ->check(CLI::Range(1, 1'000'000))
+        ->check(wholeNumber(1, 1'000'000))
         ->capture_default_str();
     verb->add_option("--depth", options->depth, "tokens in the cache before the first decoded one")
-        ->check(CLI::Range(0, 1'000'000))
+        ->check(wholeNumber(0, 1'000'000))
         ->capture_default_str();
     verb->add_option("--batch", options->batch, "sequences that decode together")
-        ->check(CLI::Range(1, 256))
+        ->check(wholeNumber(1, 256))
         ->capture_default_str();
     verb->add_option("--chunk", options->chunk, "tokens per prefill step")
-        ->check(CLI::Range(1, 65536))
+        ->check(wholeNumber(1, 65536))
         ->capture_default_str();
-    verb->add_option("--repeat", options->repeat, "repetitions")->check(CLI::Range(1, 1000))->capture_default_str();
+    verb->add_option("--repeat", options->repeat, "repetitions")->check(wholeNumber(1, 1000))->capture_default_str();
     verb->add_option("--backend", options->backend, "auto, cpu or reference")->capture_default_str();
     verb->add_option("--arithmetic", options->arithmetic, "fast or exact")->capture_default_str();
     verb->add_option("--kv-format", options->kvFormat, "f16 or f32: how K and V are kept")->capture_default_str();

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "app/cli/checks.h"
 #include "app/cli/output.h"
 #include "app/cli/verbs.h"
 #include "app/model_finder.h"
@@ -130,7 +131,7 @@ int listModels(bool json) {
 void addInfo(CLI::App& app, int& status) {
     auto options = std::make_shared<InfoOptions>();
     auto* verb = app.add_subcommand("info", "What a model file holds and what its KV-cache costs per token");
-    verb->add_option("model", options->model, "a .gguf file; without it the default model");
+    verb->add_option("model", options->model, "a .gguf file; without it the default model")->check(notEmpty());
     verb->add_flag("--find", options->find, "list the models in the usual places instead");
     verb->add_flag("--json", options->json, "one JSON object on stdout");
     verb->footer("Example: kvatlas-cli info --json model.gguf");

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "app/backend.h"
+#include "app/cli/checks.h"
 #include "app/cli/output.h"
 #include "app/cli/verbs.h"
 #include "app/machine.h"
@@ -197,18 +198,20 @@ int showLogits(LogitsOptions options) {
 void addLogits(CLI::App& app, int& status) {
     auto options = std::make_shared<LogitsOptions>();
     auto* verb = app.add_subcommand("logits", "What the model expects after a text, or after token ids");
-    verb->add_option("--model", options->model, "a .gguf file; without it the default model");
-    verb->add_option("--ids", options->ids, "token ids: 1,2,3");
+    verb->add_option("--model", options->model, "a .gguf file; without it the default model")->check(notEmpty());
+    verb->add_option("--ids", options->ids, "token ids: 1,2,3")->check(notEmpty());
     auto* prompt = verb->add_option("--prompt", options->prompt, "a text, as it is (no chat template)");
     verb->add_flag("--parse-special", options->parseSpecial, "text that spells a control token becomes that token");
     verb->add_option("--backend", options->backend, "auto, cpu or reference")->capture_default_str();
     verb->add_option("--arithmetic", options->arithmetic, "exact or fast")->capture_default_str();
     verb->add_option("--kv-format", options->kvFormat, "f32 or f16: how K and V are kept")->capture_default_str();
-    verb->add_option("--positions", options->positions, "last, all, or 0,5,7")->capture_default_str();
-    verb->add_option("--top", options->top, "how many of the best logits")
-        ->check(CLI::Range(1, 4'194'304))
+    verb->add_option("--positions", options->positions, "last, all, or 0,5,7")
+        ->check(notEmpty())
         ->capture_default_str();
-    verb->add_option("--threads", options->threads, "threads; without it all cores")->check(CLI::Range(1, 1024));
+    verb->add_option("--top", options->top, "how many of the best logits")
+        ->check(wholeNumber(1, 4'194'304))
+        ->capture_default_str();
+    verb->add_option("--threads", options->threads, "threads; without it all cores")->check(wholeNumber(1, 1024));
     verb->add_flag("--json", options->json, "one JSON object on stdout");
     verb->footer("Example: kvatlas-cli logits --model model.gguf --prompt 'The tide comes in' --top 5");
     verb->callback([options, prompt, &status] {

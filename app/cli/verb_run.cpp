@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "app/backend.h"
+#include "app/cli/checks.h"
 #include "app/cli/interruption.h"
 #include "app/cli/output.h"
 #include "app/cli/run_report.h"
@@ -16,9 +17,10 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <cerrno>
+#include <cstdio>
 #include <filesystem>
-#include <iostream>
-#include <iterator>
+#include <limits>
 
 namespace kvatlas::app {
 
@@ -38,13 +40,12 @@ struct RunOptions {
 constexpr std::size_t kMaxStdinBytes = std::size_t{4} << 20;
 
 Result<std::string> readStdin() {
-    std::string text;
-    std::istreambuf_iterator<char> in(std::cin), end;
-    for (; in != end; ++in) {
-        if (text.size() == kMaxStdinBytes)
-            return makeError(ErrorKind::Refused, "What comes from stdin is longer than {} bytes.", kMaxStdinBytes);
-        text.push_back(*in);
-    }
+    std::string text(kMaxStdinBytes + 1, '\0');
+    text.resize(std::fread(text.data(), 1, text.size(), stdin));
+    if (std::ferror(stdin) != 0)
+        return makeError(ErrorKind::Failed, "stdin could not be read: {}.", std::generic_category().message(errno));
+    if (text.size() > kMaxStdinBytes)
+        return makeError(ErrorKind::Refused, "What comes from stdin is longer than {} bytes.", kMaxStdinBytes);
     return text;
 }
 
@@ -118,6 +119,8 @@ struct Composition {
 Result<void> openRecorder(const std::string& file, Composition& made) {
     if (file.empty())
         return {};
+    if (file == "-")
+        return makeError(ErrorKind::Usage, "A session is a database and cannot be written to stdout: --record FILE.");
     sessions::RecorderOptions options;
     options.piece = [weights = made.weights](TokenId token) {
         return std::string(weights->model().tokenizer().piece(token));
@@ -246,29 +249,33 @@ int runScenario(const RunOptions& options) {
 void addRun(CLI::App& app, int& status) {
     auto options = std::make_shared<RunOptions>();
     auto* verb = app.add_subcommand("run", "Run a scenario, or prompts, and report what it cost");
-    verb->add_option("--model", options->model, "a .gguf file; without it the default model");
-    verb->add_option("--scenario", options->scenario, "a scenario file, the name of a shipped one, or - for stdin");
+    verb->add_option("--model", options->model, "a .gguf file; without it the default model")->check(notEmpty());
+    verb->add_option("--scenario", options->scenario, "a scenario file, the name of a shipped one, or - for stdin")
+        ->check(notEmpty());
     verb->add_option("--prompt", options->prompts, "a user message (again for several at once; - reads stdin)")
-        ->expected(1)
+        ->allow_extra_args(false)
         ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
     verb->add_flag("--raw", options->raw, "pass each --prompt as it is, without the model's chat template");
-    verb->add_option("--strategy", options->strategy, "a strategy file, the name of a preset, or - for stdin");
+    verb->add_option("--strategy", options->strategy, "a strategy file, the name of a preset, or - for stdin")
+        ->check(notEmpty());
     verb->add_option("--max-tokens", options->maxTokens, "output tokens per request; in a scenario at most so many")
-        ->check(CLI::Range(1, 16'777'216));
+        ->check(wholeNumber(1, 16'777'216));
     verb->add_flag("--ignore-eos", options->ignoreEndToken, "a --prompt goes on after the end token");
-    verb->add_option("--seed", options->seed, "seed of the run");
+    verb->add_option("--seed", options->seed, "seed of the run")
+        ->check(wholeNumber(0, std::numeric_limits<std::uint64_t>::max()));
     verb->add_option("--temperature,--temp", options->sampling.temperature, "0 is greedy")
-        ->check(CLI::Range(0.0, 100.0))
+        ->check(number(0.0, 100.0))
         ->capture_default_str();
-    verb->add_option("--top-k", options->sampling.topK, "0 is off")->capture_default_str();
-    verb->add_option("--top-p", options->sampling.topP, "1 is off")
-        ->check(CLI::Range(1e-9, 1.0))
+    verb->add_option("--top-k", options->sampling.topK, "0 is off")
+        ->check(wholeNumber(0, std::numeric_limits<std::uint32_t>::max()))
         ->capture_default_str();
-    verb->add_option("--min-p", options->sampling.minP, "0 is off")->check(CLI::Range(0.0, 1.0))->capture_default_str();
-    verb->add_option("--threads", options->threads, "threads; without it all cores")->check(CLI::Range(1, 1024));
+    verb->add_option("--top-p", options->sampling.topP, "1 is off")->check(number(1e-9, 1.0))->capture_default_str();
+    verb->add_option("--min-p", options->sampling.minP, "0 is off")->check(number(0.0, 1.0))->capture_default_str();
+    verb->add_option("--threads", options->threads, "threads; without it all cores")->check(wholeNumber(1, 1024));
     verb->add_option("--backend", options->backend, "auto, cpu or reference")->capture_default_str();
     verb->add_option("--arithmetic", options->arithmetic, "fast or exact")->capture_default_str();
-    verb->add_option("--record", options->record, "write a session file (.kvatlas) that must not exist yet");
+    verb->add_option("--record", options->record, "write a session file (.kvatlas) that must not exist yet")
+        ->check(notEmpty());
     verb->add_flag("--json", options->json, "one JSON object on stdout");
     verb->footer("Greedy unless told otherwise. Example:\n"
                  "  kvatlas-cli run --model model.gguf --prompt 'Why is the sky blue?' --max-tokens 64\n"

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "app/cli/checks.h"
 #include "app/cli/output.h"
 #include "app/cli/verbs.h"
 #include "sessions/check.h"
@@ -53,7 +54,7 @@ int showInfo(const SessionOptions& options) {
                    {"damaged", textsJson(damaged)},
                    {"bytes", info.bytes},
                    {"meta", meta}});
-        return kExitOk;
+        return damaged.empty() ? kExitOk : kExitRefused;
     }
     std::vector<std::pair<std::string, std::string>> rows{{"file", info.path},
                                                           {"size", bytesText(static_cast<double>(info.bytes))},
@@ -64,11 +65,11 @@ int showInfo(const SessionOptions& options) {
                                                           {"ended cleanly", yesNo(info.endedCleanly)}};
     constexpr std::size_t kMaxShown = 100;
     for (const auto& [key, value] : info.meta)
-        rows.emplace_back(key, shortened(value, kMaxShown));
+        rows.emplace_back(shortened(key, kMaxShown), shortened(value, kMaxShown));
     writeData(listText(rows));
     for (const auto& sentence : damaged)
         say(sentence);
-    return kExitOk;
+    return damaged.empty() ? kExitOk : kExitRefused;
 }
 
 int check(const SessionOptions& options) {
@@ -127,8 +128,18 @@ public:
     ExportTarget& operator=(const ExportTarget&) = delete;
 
     bool isOpen() const { return m_file != nullptr; }
-    bool write(std::string_view text) { return std::fwrite(text.data(), 1, text.size(), m_file) == text.size(); }
-    bool flush() { return std::fflush(m_file) == 0; }
+    bool write(std::string_view text) {
+        if (m_file != stdout)
+            return std::fwrite(text.data(), 1, text.size(), m_file) == text.size();
+        writeData(text);
+        return !dataIsLost();
+    }
+    bool flush() {
+        if (m_file != stdout)
+            return std::fflush(m_file) == 0;
+        flushData();
+        return !dataIsLost();
+    }
 
 private:
     std::string m_path;
@@ -167,13 +178,15 @@ int exportTo(const SessionOptions& options) {
                      fmt::format("{} cannot be written: {}.", options.to, std::generic_category().message(errno))});
     const auto done =
         sessions::exportSession(**reader, *kind, [&](std::string_view text) { return target.write(text); });
+    if (dataIsLost())
+        return kExitFailed;
     if (!done)
         return fail(done.error());
-    if (!target.flush())
+    if (!target.flush() && !dataIsLost())
         return fail({ErrorKind::Failed, "The export could not be written whole: is the disk full?"});
     for (const auto& sentence : (*reader)->damaged())
         say(sentence);
-    return kExitOk;
+    return (*reader)->damaged().empty() ? kExitOk : kExitRefused;
 }
 
 CLI::App* subverb(CLI::App& verb, const char* name, const char* help, SessionOptions& options, const char* jsonHelp) {
@@ -207,7 +220,7 @@ void addSession(CLI::App& app, int& status) {
     hand->add_flag("--ndjson", options->ndjson, "every event, a JSON object per line");
     hand->add_flag("--sql", options->sql, "every event as SQL for the sqlite3 shell");
     hand->add_flag("--trace", options->trace, "Chrome and Perfetto JSON");
-    hand->add_option("--out", options->to, "a new file; without it stdout");
+    hand->add_option("--out", options->to, "a new file; without it stdout")->check(notEmpty());
     hand->footer("Example: kvatlas-cli session export --steps run.kvatlas > steps.csv");
     hand->callback([options, &status] { status = exportTo(*options); });
 }

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "app/cli/checks.h"
 #include "app/cli/output.h"
 #include "app/cli/verbs.h"
 #include "app/model_finder.h"
@@ -67,6 +68,8 @@ int tokenizeLines(const model::Tokenizer& tokenizer) {
         const auto more = readLine(std::cin, line, number);
         if (!more)
             return fail(more.error());
+        if (!*more && std::ferror(stdin) != 0)
+            return fail({ErrorKind::Failed, "stdin could not be read to its end."});
         if (!*more)
             return kExitOk;
         if (line.find_first_not_of(" \t\r") == std::string::npos)
@@ -111,7 +114,7 @@ int tokenize(const TokenizeOptions& options) {
 void addTokenize(CLI::App& app, int& status) {
     auto options = std::make_shared<TokenizeOptions>();
     auto* verb = app.add_subcommand("tokenize", "Text to token ids");
-    verb->add_option("--model", options->model, "a .gguf file; without it the default model");
+    verb->add_option("--model", options->model, "a .gguf file; without it the default model")->check(notEmpty());
     auto* text = verb->add_option("text", options->text, "the text");
     verb->add_flag("--parse-special", options->parseSpecial, "text that spells a control token becomes that token");
     verb->add_flag("--jsonl", options->jsonl,

@@ -4,7 +4,7 @@
 #include "app/window/headless_export.h"
 #include "app/window/options.h"
 #include "app/window/program_launcher.h"
-#include "core/base/file_signals.h"
+#include "core/base/process_guards.h"
 #include "ui/main_window.h"
 #include "ui/panels/setup_panel.h"
 
@@ -70,6 +70,7 @@ void obey(ui::MainWindow& window, const app::WindowOptions& options) {
 
 int main(int argc, char** argv) {
     guardFileSignals();
+    guardStandardFiles();
     QStringList arguments;
     for (int i = 0; i < argc; ++i)
         arguments << QString::fromLocal8Bit(argv[i]);

@@ -41,6 +41,11 @@ Result<MappedFile> MappedFile::open(const std::filesystem::path& path) {
 
     const auto size = static_cast<std::size_t>(status.st_size);
     void* data = ::mmap(nullptr, size, PROT_READ, MAP_PRIVATE, descriptor, 0);
+    if (data == MAP_FAILED && errno == ENOMEM)
+        return makeError(ErrorKind::OutOfMemory,
+                         "{}: its {} bytes do not fit into the memory that this process may use; take a smaller model "
+                         "or raise the limit (ulimit -v)",
+                         path.string(), size);
     if (data == MAP_FAILED)
         return refuse(fmt::format("its {} bytes cannot be mapped into memory ({})", size, reasonOf(errno)));
     file.m_data = static_cast<const std::byte*>(data);

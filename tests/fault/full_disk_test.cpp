@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A disk without room: a file-size limit, and a real full tmpfs. Each case runs in a child process, because limits and
 // mounts belong to a process; its exit status is the verdict.
-#include "core/base/file_signals.h"
+#include "core/base/process_guards.h"
 #include "sessions/check.h"
 #include "sessions/reader.h"
 #include "tests/support/session_files.h"

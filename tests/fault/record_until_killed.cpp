@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Records one synthetic session after the other into a folder until it is killed, and says through shared memory what
 // has been acknowledged. kill_test runs it.
-#include "core/base/file_signals.h"
+#include "core/base/process_guards.h"
 #include "sessions/recorder.h"
 #include "tests/fault/acknowledged.h"
 

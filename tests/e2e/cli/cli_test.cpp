@@ -11,6 +11,7 @@
 #include <gtest/gtest.h>
 #include <set>
 #include <sstream>
+#include <sys/wait.h>
 #include <thread>
 
 namespace kvatlas::testing {
@@ -90,6 +91,57 @@ TEST_F(Cli, wrongWordsEndWithStatusTwo) {
     expectRefusal(runCli({"logits", "--model", m_model, "--ids", "1,2", "--positions", "7"}), 2,
                   "the last position is 1");
     expectRefusal(runCli({"tokenize", "--model", m_model}), 2, "--jsonl");
+    expectRefusal(runCli({"run", "--model", m_model, "--prompt", "Why", "is", "it"}), 2, "is");
+    expectRefusal(runCli({"run", "--model", m_model, "--prompt", "a", "--record", "-"}), 2, "stdout");
+}
+
+TEST_F(Cli, numbersAreDecimalFiniteAndInRange) {
+    const Words run{"run", "--model", m_model, "--prompt", "a", "--max-tokens", "1"};
+    for (const auto& [flag, value] : {std::pair{"--temperature", "nan"},
+                                      {"--temperature", "inf"},
+                                      {"--top-p", "nan"},
+                                      {"--min-p", "-nan"},
+                                      {"--seed", "-1"},
+                                      {"--seed", "010"},
+                                      {"--seed", "0x10"},
+                                      {"--seed", "18446744073709551616"},
+                                      {"--top-k", "4294967296"},
+                                      {"--threads", "1.5"},
+                                      {"--record", ""},
+                                      {"--strategy", ""}}) {
+        Words words = run;
+        words.insert(words.end(), {flag, value});
+        expectRefusal(runCli(words), 2, flag);
+    }
+    Words words = run;
+    words.insert(words.end(), {"--seed", "18446744073709551615", "--temperature", "0.5"});
+    EXPECT_EQ(runCli(words).status, 0);
+}
+
+TEST_F(Cli, closedStandardFilesChangeNoStatus) {
+    const std::string program = "'" KVATLAS_CLI "' ";
+    const auto shell = [](const std::string& line) { return WEXITSTATUS(std::system((line).c_str())); };
+    EXPECT_EQ(shell(program + "infos 2>&-"), 2);
+    EXPECT_EQ(shell(program + "infos 2>/dev/full"), 2);
+    EXPECT_EQ(shell(program + "session check /nowhere 2>&-"), 3);
+    EXPECT_EQ(shell(program + "run --model '" + m_model + "' --prompt - <&- 2>/dev/null"), 1);
+    EXPECT_EQ(shell(program + "tokenize --model '" + m_model + "' --jsonl < / 2>/dev/null"), 1);
+    const std::string session = m_folder / "closed.kvatlas";
+    EXPECT_EQ(shell(program + "run --model '" + m_model + "' --prompt a --max-tokens 1 --record '" + session +
+                    "' <&- >&- 2>&-"),
+              1); // the report could not be written; the recording is whole
+    EXPECT_EQ(runCli({"session", "check", session}).status, 0);
+    EXPECT_EQ(shell(program + "session export --ndjson '" + session + "' 2>'" + (m_folder / "said") +
+                    "' | head -c 1 >/dev/null"),
+              0);
+    EXPECT_EQ(shell("test ! -s '" + (m_folder / "said") + "'"), 0);
+}
+
+TEST_F(Cli, namesInsideAScenarioAreInputs) {
+    const auto bad = m_folder.write("s.json", R"({"strategy": "paged-f61", "requests": [{"prompt": "a"}]})");
+    expectRefusal(runCli({"run", "--model", m_model, "--scenario", bad}), 3, "did you mean");
+    const auto lost = m_folder.write("m.json", R"({"model": "nowhere.gguf", "requests": [{"prompt": "a"}]})");
+    expectRefusal(runCli({"run", "--scenario", lost}), 3, "nowhere.gguf");
 }
 
 TEST_F(Cli, badFilesEndWithStatusThreeAndOneSentence) {

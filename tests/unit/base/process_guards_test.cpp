@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/base/file_signals.h"
+#include "core/base/process_guards.h"
 
 #include <gtest/gtest.h>
 
@@ -24,7 +24,7 @@ char readBeyondTheEnd() {
     return bytes[kBytes - 1];
 }
 
-TEST(FileSignals, aMappedFileThatIsCutShortEndsTheProgramWithASentence) {
+TEST(ProcessGuards, aMappedFileThatIsCutShortEndsTheProgramWithASentence) {
     EXPECT_EXIT(
         {
             guardFileSignals();
@@ -33,7 +33,7 @@ TEST(FileSignals, aMappedFileThatIsCutShortEndsTheProgramWithASentence) {
         testing::ExitedWithCode(kExitFileCutShort), "cut short");
 }
 
-TEST(FileSignals, aReaderThatWentAwayIsAnErrorOfTheWrite) {
+TEST(ProcessGuards, aReaderThatWentAwayIsAnErrorOfTheWrite) {
     EXPECT_EXIT(
         {
             guardFileSignals();
@@ -42,6 +42,19 @@ TEST(FileSignals, aReaderThatWentAwayIsAnErrorOfTheWrite) {
                 ::_exit(1);
             ::close(ends[0]);
             ::_exit(::write(ends[1], "x", 1) < 0 && errno == EPIPE ? 0 : 2);
+        },
+        testing::ExitedWithCode(0), "");
+}
+
+TEST(ProcessGuards, aFileOpenedLaterTakesNoPlaceOfAClosedStandardFile) {
+    EXPECT_EXIT(
+        {
+            for (const int standard : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO})
+                ::close(standard);
+            guardStandardFiles();
+            char byte = 'x';
+            const bool deaf = ::write(STDERR_FILENO, &byte, 1) < 0 && ::read(STDIN_FILENO, &byte, 1) < 0;
+            ::_exit(deaf && ::fileno(std::tmpfile()) > STDERR_FILENO ? 0 : 1);
         },
         testing::ExitedWithCode(0), "");
 }

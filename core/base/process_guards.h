@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Files that misbehave raise signals that end a program without a word. Called once, first thing in main().
+// What a process needs before it touches a file. Both called once, first thing in main(), before any thread.
 #pragma once
 
 namespace kvatlas {
@@ -11,5 +11,9 @@ constexpr int kExitFileCutShort = 3;
 // cut short while it was read (SIGBUS) ends the program with one sentence and kExitFileCutShort: there is nothing to
 // return to. Committed recordings stay.
 void guardFileSignals();
+
+// Standard input, output and error that were closed by the caller are opened again, so that a file opened later does not
+// take their place and receive what is written to them. Reading or writing them is an error as before.
+void guardStandardFiles();
 
 } // namespace kvatlas

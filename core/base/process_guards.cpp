@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/base/file_signals.h"
+#include "core/base/process_guards.h"
 
 #include <csignal>
+#include <fcntl.h>
 #include <string_view>
 #include <unistd.h>
 
@@ -32,6 +33,12 @@ void guardFileSignals() {
     action.sa_flags = SA_SIGINFO;
     sigemptyset(&action.sa_mask);
     sigaction(SIGBUS, &action, nullptr);
+}
+
+void guardStandardFiles() {
+    for (const int descriptor : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO})
+        if (::fcntl(descriptor, F_GETFD) < 0) // the lowest free one is taken, and those below are open
+            [[maybe_unused]] const int held = ::open("/dev/null", descriptor == STDIN_FILENO ? O_WRONLY : O_RDONLY);
 }
 
 } // namespace kvatlas
