@@ -190,7 +190,7 @@ int exitStatusOfRun(const std::vector<engine::RequestResult>& results) {
         if (result.finishReason != trace::FinishReason::Refused)
             continue;
         say(fmt::format("request {} was refused: {}", result.request.value, result.detail));
-        status = kExitOutOfMemory;
+        status = exitStatusOf(result.refusal);
     }
     return status;
 }

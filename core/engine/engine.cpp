@@ -2,6 +2,7 @@
 #include "core/engine/engine.h"
 
 #include "core/cache/invariants.h"
+#include "core/engine/logits.h"
 
 #include <algorithm>
 #include <cassert>
@@ -228,6 +229,11 @@ void Engine::sample(const std::vector<ScheduledRows>& plan, std::span<const floa
 void Engine::acceptToken(Live& live, const ScheduledRows& rows, std::span<const float> logits) {
     const model::Tokenizer& tokenizer = m_runner->weights().model().tokenizer();
     const auto position = static_cast<Position>(live.tokens.size());
+    if (auto fault = logitsFault(logits)) {
+        live.result.detail = std::move(*fault);
+        live.result.refusal = ErrorKind::Refused;
+        return finish(rows.request, trace::FinishReason::Refused);
+    }
     const std::int64_t beforeNs = m_clock.nowNs();
     live.logitsHash.update(std::as_bytes(logits));
     const Sampled sampled = m_sampler.sample(logits, live.request.sampling, rows.request, position);
@@ -265,7 +271,7 @@ void Engine::finish(RequestId request, trace::FinishReason reason) {
     result.logitsHash = live->logitsHash.digest();
     if (m_scheduler.knows(request)) {
         result.preemptions = m_scheduler.preemptions(request);
-        m_scheduler.finish(request, reason);
+        m_scheduler.finish(request, reason, result.detail);
     } else {
         m_events.emit(trace::RequestFinished{request, reason, 0, result.detail});
     }

@@ -5,8 +5,8 @@
 // state hash in StepEnded is that of the state the events fold to. A command (submit, cancel, preempt) takes effect
 // between steps; its events belong to the step about to start. Thread: one at a time. Clock, sink and backend outlive
 // it. Events reach the sink at the end of a step, or at flush(). Errors of create: Refused, OutOfMemory or Failed, one
-// sentence. A request that cannot run is no error of the engine: it arrives and finishes as Refused, with the sentence
-// as its detail.
+// sentence. A request that cannot run, or whose logits are not numbers, is no error of the engine: it finishes as
+// Refused, with the sentence as its detail.
 #pragma once
 
 #include "core/base/hash.h"

@@ -4,6 +4,7 @@
 #include "core/engine/kv_store.h"
 
 #include <algorithm>
+#include <bit>
 #include <cassert>
 #include <cmath>
 #include <limits>
@@ -53,6 +54,8 @@ Result<void> forwardTokens(std::shared_ptr<const Weights> weights, std::span<con
         const std::vector<std::uint32_t> rows = rowsIn(wanted, first, chunk);
         auto logits = (*runner)->forward({&sequence, 1}, rows, store->arena(), times);
         for (const std::uint32_t row : rows) {
+            if (const auto fault = logitsFault(logits.first(config.vocabulary)))
+                return makeError(ErrorKind::Refused, "{}", *fault);
             take(first + row, logits.first(config.vocabulary));
             logits = logits.subspan(config.vocabulary);
         }
@@ -65,6 +68,18 @@ Result<void> forwardTokens(std::shared_ptr<const Weights> weights, std::span<con
     std::vector<Position> all(tokens.size());
     std::iota(all.begin(), all.end(), 0u);
     return forwardTokens(std::move(weights), tokens, all, options, take);
+}
+
+std::optional<std::string> logitsFault(std::span<const float> logits) {
+    constexpr std::uint32_t kExponent = 0x7F80'0000; // all ones: infinite or not a number
+    bool finite = true;
+    for (const float logit : logits)
+        finite &= (std::bit_cast<std::uint32_t>(logit) & kExponent) != kExponent;
+    if (finite)
+        return {};
+    return "the model computes logits that are not numbers: its file is damaged or unsuited to this arithmetic; fetch "
+           "it "
+           "again, or try --arithmetic exact";
 }
 
 double logSumExp(std::span<const float> logits) {

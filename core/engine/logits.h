@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // The model alone, without scheduler or events: tokens in, logits out. For judging: losses, comparisons, the oracle.
-// One thread at a time. Errors: Refused (empty, too long, unknown token), OutOfMemory, as Runner::create.
+// One thread at a time. Errors: Refused (empty, too long, unknown token, logits that are not numbers), OutOfMemory, as
+// Runner::create.
 #pragma once
 
 #include "core/engine/runner.h"
 
 #include <functional>
+#include <optional>
 #include <span>
+#include <string>
 
 namespace kvatlas::engine {
 
@@ -28,6 +31,9 @@ Result<void> forwardTokens(std::shared_ptr<const Weights> weights, std::span<con
 // As above, for every position.
 Result<void> forwardTokens(std::shared_ptr<const Weights> weights, std::span<const TokenId> tokens,
                            const ForwardOptions& options, const TakeLogits& take);
+
+// None when every logit is a finite number; else the sentence about the model.
+std::optional<std::string> logitsFault(std::span<const float> logits);
 
 // ln(sum e^logit), in double; minus infinity is skipped.
 double logSumExp(std::span<const float> logits);

@@ -39,7 +39,8 @@ struct RequestResult {
     std::vector<TokenId> outputTokens; // an end token included
     std::string text;                  // valid UTF-8, without end token, cut before a stop text
     trace::FinishReason finishReason = trace::FinishReason::EndToken;
-    std::string detail; // of a refusal
+    std::string detail;                         // of a refusal
+    ErrorKind refusal = ErrorKind::OutOfMemory; // its kind; Refused: the model is at fault
     std::int64_t arrivedNs = 0;
     std::optional<std::int64_t> firstTokenNs; // TTFT = firstTokenNs - arrivedNs
     std::vector<std::int64_t> interTokenNs;   // between successive tokens

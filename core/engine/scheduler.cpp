@@ -65,14 +65,14 @@ void Scheduler::submit(RequestId request, std::uint32_t promptTokens, std::uint3
     m_entries.emplace(request, std::move(entry));
 }
 
-void Scheduler::finish(RequestId request, trace::FinishReason reason) {
+void Scheduler::finish(RequestId request, trace::FinishReason reason, const std::string& detail) {
     Entry& entry = *m_entries.at(request);
     if (entry.table.isOpen())
         m_pool.close(entry.table, trace::ReleaseReason::Finished);
     std::erase(m_running, &entry);
     std::erase(m_waiting, &entry);
     m_hash.remove(element(entry));
-    m_events.emit(trace::RequestFinished{request, reason, entry.outputTokens, {}});
+    m_events.emit(trace::RequestFinished{request, reason, entry.outputTokens, detail});
     m_entries.erase(request);
 }
 

@@ -77,7 +77,7 @@ public:
     void submit(RequestId request, std::uint32_t promptTokens, std::uint32_t maxTokens);
 
     // Emits RequestFinished and releases what it holds. REQUIRES: known.
-    void finish(RequestId request, trace::FinishReason reason);
+    void finish(RequestId request, trace::FinishReason reason, const std::string& detail = {});
 
     // Preempts by command; false when it is not running.
     bool preempt(RequestId request);

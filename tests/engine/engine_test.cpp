@@ -2,6 +2,8 @@
 // The whole engine on a tiny random model and the reference backend: events, limits, stops, cancellation.
 #include "core/engine/engine.h"
 
+#include "core/engine/logits.h"
+
 #include "kernels/reference/reference.h"
 #include "tests/support/engine_runs.h"
 #include "tests/support/tiny_llama.h"
@@ -79,6 +81,23 @@ TEST(engineTest, refusesAtOnceWithTheNumbersAndServesTheOthers) {
     EXPECT_NE(run.result(3).detail.find("needs 10 blocks"), std::string::npos);
     EXPECT_EQ(run.result(4).finishReason, trace::FinishReason::MaxTokens);
     EXPECT_EQ(run.result(5).finishReason, trace::FinishReason::Refused);
+}
+
+TEST(engineTest, refusesWhatAModelComputesThatIsNoNumber) {
+    testing::TinyLlama shape;
+    auto bytes = testing::tinyLlama(5, shape);
+    std::fill(bytes.end() - 16, bytes.end(), std::byte{0xFF}); // the last weights of output_norm
+    const auto model = model::Model::fromBytes(std::move(bytes), "damaged.gguf");
+    ASSERT_TRUE(model) << model.error().message;
+    const auto weights = Weights::load(*model, kernels::referenceKernels());
+    ASSERT_TRUE(weights) << weights.error().message;
+    const EngineRun run(*weights, options(), {requestOf(prompt(8), 4)});
+    EXPECT_EQ(run.result(1).finishReason, trace::FinishReason::Refused);
+    EXPECT_NE(run.result(1).detail.find("not numbers"), std::string::npos) << run.result(1).detail;
+    EXPECT_TRUE(run.result(1).outputTokens.empty());
+    const auto alone = forwardTokens(*weights, prompt(8), {}, [](Position, std::span<const float>) {});
+    ASSERT_FALSE(alone);
+    EXPECT_EQ(alone.error().kind, ErrorKind::Refused);
 }
 
 // Prompts of 1, kB - 1, kB, kB + 1, the pool, the context; one more of each of the last two is refused.
