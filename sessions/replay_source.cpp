@@ -213,7 +213,7 @@ void ReplaySource::Impl::obey(const source::Command& command) {
             playing = false;
             stepsToGo = c.steps;
         } else if constexpr (std::is_same_v<C, source::SetSpeed>) {
-            stepsPerSecond = c.stepsPerSecond > 0 ? c.stepsPerSecond : 0;
+            stepsPerSecond = c.stepsPerSecond;
             stepDue = SteadyClock::now();
         } else if constexpr (std::is_same_v<C, source::Seek>) {
             seek(c.step);

@@ -38,7 +38,8 @@ void guardFileSignals() {
 void guardStandardFiles() {
     for (const int descriptor : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO})
         if (::fcntl(descriptor, F_GETFD) < 0) // the lowest free one is taken, and those below are open
-            [[maybe_unused]] const int held = ::open("/dev/null", descriptor == STDIN_FILENO ? O_WRONLY : O_RDONLY);
+            [[maybe_unused]]
+            const int held = ::open("/dev/null", descriptor == STDIN_FILENO ? O_WRONLY : O_RDONLY);
 }
 
 } // namespace kvatlas

@@ -12,8 +12,8 @@ constexpr int kExitFileCutShort = 3;
 // return to. Committed recordings stay.
 void guardFileSignals();
 
-// Standard input, output and error that were closed by the caller are opened again, so that a file opened later does not
-// take their place and receive what is written to them. Reading or writing them is an error as before.
+// Standard input, output and error that were closed by the caller are opened again, so that a file opened later does
+// not take their place and receive what is written to them. Reading or writing them is an error as before.
 void guardStandardFiles();
 
 } // namespace kvatlas

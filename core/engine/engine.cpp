@@ -157,7 +157,7 @@ bool Engine::preempt(RequestId request) {
 }
 
 void Engine::note(std::string command) {
-    m_events.emit(trace::CommandApplied{std::move(command), RequestId()});
+    m_notes.push_back(std::move(command));
 }
 
 void Engine::skipTo(Step step) {
@@ -170,6 +170,8 @@ bool Engine::step() {
         m_events.flush();
         return false;
     }
+    for (std::string& command : std::exchange(m_notes, {}))
+        m_events.emit(trace::CommandApplied{std::move(command), RequestId()});
     const std::vector<ScheduledRows> plan = m_scheduler.plan();
     assert(!plan.empty());
     startStep(plan);

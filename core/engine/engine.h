@@ -63,7 +63,8 @@ public:
     // False when there is no such unfinished request (preempt: no such running one); then nothing happens.
     bool cancel(RequestId request);
     bool preempt(RequestId request);
-    // Notes a command that changes nothing here (pause, resume, ...).
+    // Notes a command that changes nothing here (pause, resume, ...). Its event comes with the next step, which may
+    // never be: no step is begun for it.
     void note(std::string command);
 
     // One step. False when there is nothing to do; then there is no step and no event.
@@ -118,6 +119,7 @@ private:
     RequestId m_lastRequest;
     std::map<RequestId, std::unique_ptr<Live>> m_live; // unfinished
     std::vector<RequestResult> m_finished;
+    std::vector<std::string> m_notes; // commands of the step about to start
 
     RunTotals m_totals;
     double m_wasteSum = 0;

@@ -209,8 +209,9 @@ void LiveSource::apply(const source::Command& command) {
                    },
                    [this](const source::SetSpeed& c) {
                        constexpr double kSlowest = 0.01, kFastest = 1e6;
-                       const bool limited = std::isfinite(c.stepsPerSecond) && c.stepsPerSecond > 0;
-                       m_stepsPerSecond = limited ? std::clamp(c.stepsPerSecond, kSlowest, kFastest) : 0.0;
+                       const double wanted = c.stepsPerSecond.value_or(0);
+                       const bool limited = std::isfinite(wanted) && wanted > 0;
+                       m_stepsPerSecond = limited ? std::clamp(wanted, kSlowest, kFastest) : 0.0;
                        m_nextStepNs = 0;
                        m_engine->note("speed");
                    },

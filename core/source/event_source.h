@@ -12,6 +12,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 #include <variant>
 #include <vector>
@@ -49,7 +50,7 @@ struct StepForward {
     std::uint32_t steps = 1; // then paused again
 };
 struct SetSpeed {
-    double stepsPerSecond = 0; // 0 = as fast as it goes
+    std::optional<double> stepsPerSecond; // 0: as fast as it goes; none: a replay as recorded, a run as fast as it goes
 };
 struct Seek {
     Step step = 0; // replay: delivers a keyframe and the events up to the end of this step

@@ -132,7 +132,7 @@ private:
             m_playing = false;
             m_allowed += step->steps;
         } else if (const auto* speed = std::get_if<source::SetSpeed>(&command))
-            m_stepsPerSecond = speed->stepsPerSecond;
+            m_stepsPerSecond = speed->stepsPerSecond.value_or(0);
         else if (const auto* seek = std::get_if<source::Seek>(&command); seek && !m_options.live) {
             const std::size_t target = std::min<std::size_t>(seek->step, m_steps.size() - 1);
             m_sink->onKeyframe(static_cast<Step>(target), m_keyframes[target]);

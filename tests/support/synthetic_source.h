@@ -47,7 +47,7 @@ public:
             m_paused = true;
             m_stepsToGo += forward->steps;
         } else if (const auto* speed = std::get_if<source::SetSpeed>(&command))
-            m_stepsPerSecond = speed->stepsPerSecond;
+            m_stepsPerSecond = speed->stepsPerSecond.value_or(0);
         m_wake.notify_all();
     }
     void ask(std::uint64_t tag, source::Question, source::AnswerHandler handler) override {

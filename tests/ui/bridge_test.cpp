@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What crosses threads on its way to the window: order, completeness, and nothing after the end.
+#include "ui/bridge/lane_set.h"
 #include "ui/bridge/mailbox.h"
 #include "ui/bridge/worker.h"
 
@@ -14,6 +15,26 @@
 #include <vector>
 
 namespace kvatlas::ui {
+
+namespace {
+
+// Keeps what it is told.
+class NotingSource final : public source::EventSource {
+public:
+    explicit NotingSource(std::vector<source::Command>& commands)
+        : m_commands(commands) {}
+    source::SourceInfo info() const override { return {"noting", "", "", {.control = true, .seek = true}}; }
+    Result<void> start(trace::EventSink&) override { return {}; }
+    void stop() override {}
+    void send(source::Command command) override { m_commands.push_back(std::move(command)); }
+    void ask(std::uint64_t, source::Question, source::AnswerHandler) override {}
+    std::string piece(TokenId) const override { return {}; }
+
+private:
+    std::vector<source::Command>& m_commands;
+};
+
+} // namespace
 
 class BridgeTest : public QObject {
     Q_OBJECT
@@ -72,6 +93,19 @@ private Q_SLOTS:
         });
         QVERIFY(QTest::qWaitFor([&] { return order.size() == 2; }));
         QCOMPARE(order, (std::vector{1, 2}));
+    }
+
+    void aLaneKeepsItsOwnPaceUntilAnotherIsChosen() {
+        std::vector<source::Command> commands;
+        LinkedState linked;
+        LaneSet lanes(linked);
+        QVERIFY(lanes.replaceAll({std::make_unique<NotingSource>(commands), "", "", true}));
+        const auto speed = [&] { return std::get<source::SetSpeed>(commands.back()).stepsPerSecond; };
+        QVERIFY(!speed()); // a replay: as recorded
+        lanes.setSpeed(8);
+        QCOMPARE(speed(), std::optional(8.0));
+        lanes.setSpeed({});
+        QVERIFY(!speed());
     }
 
     void aWorkerRunsJobsInOrderAndDropsWhatHasNotBegun() {

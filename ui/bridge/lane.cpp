@@ -71,6 +71,11 @@ Step Lane::lastStep() const {
     return std::max(m_history->lastStep, m_latest->step);
 }
 
+bool Lane::idle() const {
+    return m_info.capabilities.live && m_latest->run && !m_latest->ended && m_latest->requests.empty() &&
+           m_latest->stepEnded;
+}
+
 void Lane::follow() {
     m_pinned.reset();
     m_stateTag = 0;
@@ -112,7 +117,7 @@ void Lane::stepForward(std::uint32_t steps) {
     }
 }
 
-void Lane::setSpeed(double stepsPerSecond) {
+void Lane::setSpeed(std::optional<double> stepsPerSecond) {
     if (m_info.capabilities.control)
         m_run.source->send(source::SetSpeed{stepsPerSecond});
 }

@@ -43,6 +43,7 @@ public:
     Step lastStep() const;                           // newest step that can be shown
     bool ended() const { return m_latest->ended; }
     bool playing() const { return m_playing; }
+    bool idle() const; // a run that has nothing to do until a prompt comes
 
     // Cursor. Following shows the newest; elsewhere a source that seeks is told to, one that is live is asked.
     void follow();
@@ -50,7 +51,7 @@ public:
 
     void setPlaying(bool on);
     void stepForward(std::uint32_t steps);
-    void setSpeed(double stepsPerSecond);
+    void setSpeed(std::optional<double> stepsPerSecond); // as source::SetSpeed
     void send(source::Command command);
 
     std::string piece(TokenId token) const { return m_run.source->piece(token); }

@@ -107,7 +107,7 @@ void LaneSet::setFollowing(bool on) {
     m_linked.setFollowing(on);
 }
 
-void LaneSet::setSpeed(double stepsPerSecond) {
+void LaneSet::setSpeed(std::optional<double> stepsPerSecond) {
     m_stepsPerSecond = stepsPerSecond;
     for (auto& lane : m_lanes)
         lane->setSpeed(stepsPerSecond);

@@ -35,8 +35,8 @@ public:
     void stepBy(int steps); // forward or back from the cursor
     void goTo(Step step);
     void setFollowing(bool on);
-    void setSpeed(double stepsPerSecond);
-    double speed() const { return m_stepsPerSecond; }
+    void setSpeed(std::optional<double> stepsPerSecond); // none: each at its own pace
+    std::optional<double> speed() const { return m_stepsPerSecond; }
     void poll(); // the timer calls it; tests too
 
 signals:
@@ -55,7 +55,7 @@ private:
     LinkedState& m_linked;
     std::vector<std::unique_ptr<Lane>> m_lanes;
     QTimer m_timer;
-    double m_stepsPerSecond = 0;
+    std::optional<double> m_stepsPerSecond;
 };
 
 } // namespace kvatlas::ui

@@ -68,10 +68,9 @@ void StatusStrip::refresh() {
         addRates(figures, *lane->history(), lane->shown()->step);
         m_items = query::statusItems(figures);
         const bool newest = lane->shown() == lane->latest();
-        m_lead = !newest         ? tr("Looking back,")
-                 : lane->ended() ? tr("Ended,")
-                 : lane->capabilities().live && lane->latest()->requests.empty() && lane->latest()->stepEnded
-                     ? tr("Idle,")
+        m_lead = !newest           ? tr("Looking back,")
+                 : lane->ended()   ? tr("Ended,")
+                 : lane->idle()    ? tr("Idle,")
                  : lane->playing() ? (lane->capabilities().live ? tr("Running,") : tr("Playing,"))
                                    : tr("Paused,");
         // "step 476" becomes "step 476 of 896" where the end is known or later steps exist.

@@ -18,13 +18,13 @@ namespace kvatlas::ui {
 
 namespace {
 
-// Steps per second; 0 = as fast as it goes.
-constexpr std::array kSpeeds{1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 0.0};
+// Steps per second; none = the source's own pace.
+constexpr std::array<std::optional<double>, 8> kSpeeds{1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0, std::nullopt};
 
-QString speedText(double speed, bool recorded) {
-    if (speed == 0)
+QString speedText(std::optional<double> speed, bool recorded) {
+    if (!speed)
         return recorded ? ToolStrip::tr("recorded pace") : ToolStrip::tr("full speed");
-    return ToolStrip::tr("%1 steps/s").arg(speed);
+    return ToolStrip::tr("%1 steps/s").arg(*speed);
 }
 
 } // namespace
@@ -241,15 +241,18 @@ void ToolStrip::refresh() {
     m_chip->setText(strategy.isEmpty() ? tr("no strategy") : strategy);
 
     const bool control = lane && lane->capabilities().control;
-    const bool playing = lane && lane->playing();
+    const bool idle = lane && lane->idle(); // nothing to pause, nothing to play
+    const bool playing = lane && lane->playing() && !idle;
     m_play->setIcon(glyphIcon(playing ? Glyph::Pause : Glyph::Play, theme.accentText, theme.text3));
     m_play->setAccessibleName(playing ? tr("Pause") : lane ? tr("Play") : tr("Run"));
     const bool over = lane && lane->ended() && !lane->capabilities().seek;
-    m_play->setEnabled(lane ? control && !over : m_setup.blockedBy().isEmpty());
+    m_play->setEnabled(lane ? control && !over && !idle : m_setup.blockedBy().isEmpty());
     m_step->setEnabled(control && (!over || !m_bench.linked.following()));
     m_back->setEnabled(lane && m_bench.linked.cursor() > 0);
     m_speed->setEnabled(!lane || control);
-    putText(m_speed, tr("Speed"), speedText(kSpeeds[m_speedIndex], lane && !lane->capabilities().live));
+    const bool recorded = lane && !lane->capabilities().live;
+    putText(m_speed, tr("Speed"), speedText(kSpeeds[m_speedIndex], recorded));
+    m_speed->menu()->actions().back()->setText(speedText(kSpeeds.back(), recorded));
     m_follow->setVisible(true);
     m_follow->setEnabled(lane && lane->capabilities().live);
     m_follow->setChecked(lane && lane->capabilities().live && m_bench.linked.following());

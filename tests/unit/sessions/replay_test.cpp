@@ -114,6 +114,23 @@ TEST_F(Replay, playsEveryEventWithTheLiveHashes) {
     EXPECT_EQ(watcher.problem(), "");
 }
 
+TEST_F(Replay, keepsTheRecordedPaceUnlessToldOtherwise) {
+    constexpr int kSteps = 40;
+    record(m_path, {.seed = 8, .steps = kSteps});
+    const auto events = SyntheticRun::all({.seed = 8, .steps = kSteps});
+    const std::chrono::nanoseconds recorded(events.back().ns - events.front().ns);
+    const auto source = open(true);
+    Watcher watcher;
+    ASSERT_TRUE(source->start(watcher));
+    ASSERT_TRUE(watcher.waitForStep(0));
+    source->send(source::SetSpeed{0});
+    source->send(source::SetSpeed{}); // its own pace again
+    const auto began = std::chrono::steady_clock::now();
+    source->send(source::Resume{});
+    ASSERT_TRUE(watcher.waitForEnds(1));
+    EXPECT_GE(std::chrono::steady_clock::now() - began, recorded * 8 / 10); // slower is the machine's business
+}
+
 TEST_F(Replay, beginsPausedAtTheFirstStepAndStepsOneByOne) {
     record(m_path, {.steps = 30});
     const auto source = open(true);
