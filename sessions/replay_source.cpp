@@ -165,8 +165,7 @@ AnswerBody ReplaySource::Impl::answer(const source::Question& question) {
 
 void ReplaySource::Impl::noteProblem(const std::string& sentence) {
     const std::lock_guard lock(mutex);
-    if (problem.empty())
-        problem = sentence;
+    problem = sentence; // the newest is about what is on the screen
 }
 
 void ReplaySource::Impl::run() {

@@ -5,12 +5,16 @@
 #include <QElapsedTimer>
 #include <QThread>
 
+#include <cstdio>
+#include <string>
+
 namespace kvatlas::app {
 
 namespace {
 
 constexpr qint64 kPatienceMs = 60'000;
 constexpr qint64 kSettleMs = 250;
+constexpr qint64 kGraceMs = 1'000; // for a step that is whole although another part of the file is not
 
 template <class Condition> bool waitFor(Condition condition) {
     QElapsedTimer timer;
@@ -35,21 +39,42 @@ Result<void> exportHeadless(ui::MainWindow& window, const WindowOptions& options
     };
     if (!waitFor([&] { return !window.busy(); })) // models and presets are looked for first
         return silent();
+    bool answered = false;
+    std::string problem; // what of the file could not be read; the step may be whole nevertheless
+    QElapsedTimer sinceProblem;
+    const QObject receiver;
+    QObject::connect(&window.lanes(), &ui::LaneSet::historyChanged, &receiver, [&] { answered = true; });
+    QObject::connect(&window.lanes(), &ui::LaneSet::problemFound, &receiver, [&](const QString& sentence) {
+        problem = sentence.toStdString();
+        sinceProblem.start();
+    });
     window.openSession(file);
     if (!waitFor([&] { return !window.busy(); }))
         return silent();
     ui::Lane* lane = window.lanes().lane(0);
     if (!lane)
         return makeError(ErrorKind::Refused, "{}", window.messages().sentence().toStdString());
-    if (!waitFor([&] { return lane->history()->lastStep > 0 || !lane->history()->steps.empty(); }))
+    if (!waitFor([&] { return answered; }))
         return silent();
+    if (lane->history()->steps.empty())
+        return makeError(ErrorKind::Refused,
+                         "{} holds no step: its run ended before the first one, so there is no picture.",
+                         file.toStdString());
     const Step last = lane->history()->lastStep, step = options.step.value_or(last);
     if (step > last)
         return makeError(ErrorKind::Usage, "{} has steps 0 to {}; --step {} is beyond them.", file.toStdString(), last,
                          step);
     window.lanes().goTo(step);
-    if (!waitFor([&] { return lane->shown()->step == step && lane->shown()->stepEnded; }))
+    const auto reached = [&] { return lane->shown()->step == step && lane->shown()->stepEnded; };
+    const auto given = [&] { return !problem.empty() && sinceProblem.elapsed() > kGraceMs; };
+    if (!waitFor([&] { return reached() || given(); }))
         return silent();
+    if (!reached())
+        return makeError(ErrorKind::Refused,
+                         "{}: step {} cannot be painted. {} 'kvatlas-cli session salvage' saves what can be read.",
+                         file.toStdString(), step, problem);
+    if (!problem.empty())
+        std::fprintf(stderr, "kvatlas: %s: %s\n", file.toStdString().c_str(), problem.c_str());
     if (QWidget* focus = window.focusWidget())
         focus->clearFocus(); // no ring in a picture
     QElapsedTimer settling;  // lists and numbers follow the cursor ten times a second

@@ -13,6 +13,7 @@
 
 #include <csignal>
 #include <cstdio>
+#include <cstdlib>
 #include <fcntl.h>
 #include <unistd.h>
 
@@ -23,6 +24,20 @@ using namespace kvatlas;
 int failed(const Error& error) {
     std::fprintf(stderr, "kvatlas: %s\n", error.message.c_str());
     return app::exitStatusOf(error.kind);
+}
+
+QtMessageHandler handleOthers = nullptr;
+
+// Qt aborts, with advice about reinstalling, where there is no display that answers.
+void endOnFatal(QtMsgType type, const QMessageLogContext& context, const QString& message) {
+    if (type != QtFatalMsg)
+        return handleOthers(type, context, message);
+    const bool display = message.contains(QLatin1String("platform plugin"));
+    std::fprintf(stderr, "kvatlas: %s\n",
+                 display ? "The window finds no display that answers (DISPLAY, WAYLAND_DISPLAY); without one use "
+                           "kvatlas --export, or kvatlas-cli."
+                         : message.toLocal8Bit().constData());
+    std::_Exit(app::kExitFailed);
 }
 
 int signalPipe[2] = {-1, -1};
@@ -50,16 +65,20 @@ void closeOnSignals(ui::MainWindow& window) {
     sigaction(SIGTERM, &action, nullptr);
 }
 
+// In the window, and on the terminal that it was started from.
+void tell(ui::MainWindow& window, const QString& sentence) {
+    window.messages().tell(ui::MessageBar::Kind::Problem, sentence);
+    std::fprintf(stderr, "kvatlas: %s\n", sentence.toStdString().c_str());
+}
+
 // What the command line asks for, once models and presets are known.
 void obey(ui::MainWindow& window, const app::WindowOptions& options) {
     if (!options.model.isEmpty())
         window.setup().chooseModel(options.model);
     if (!options.strategy.isEmpty() && !window.setup().chooseStrategy(options.strategy))
-        window.messages().tell(ui::MessageBar::Kind::Problem,
-                               QStringLiteral("There is no strategy “%1”; choose one in Setup.").arg(options.strategy));
+        return tell(window, QStringLiteral("There is no strategy “%1”; choose one in Setup.").arg(options.strategy));
     if (!options.scenario.isEmpty() && !window.setup().chooseScenario(options.scenario))
-        window.messages().tell(ui::MessageBar::Kind::Problem,
-                               QStringLiteral("There is no scenario “%1”; choose one in Setup.").arg(options.scenario));
+        return tell(window, QStringLiteral("There is no scenario “%1”; choose one in Setup.").arg(options.scenario));
     for (const QString& file : options.files)
         window.openFile(file);
     if (options.run)
@@ -83,6 +102,7 @@ int main(int argc, char** argv) {
     }
     if (!options->exportView.isEmpty() && !qEnvironmentVariableIsSet("QT_QPA_PLATFORM"))
         qputenv("QT_QPA_PLATFORM", "offscreen");
+    handleOthers = qInstallMessageHandler(endOnFatal);
     const QApplication application(argc, argv);
     QApplication::setApplicationName(QStringLiteral("kvatlas"));
     QApplication::setApplicationDisplayName(QStringLiteral("KVAtlas"));

@@ -6,9 +6,13 @@
 
 #include <QCommandLineParser>
 
+#include <limits>
+
 namespace kvatlas::app {
 
 namespace {
+
+constexpr int kLeastWidth = 200, kLeastHeight = 150, kMostPixels = 16384;
 
 std::optional<ui::ThemeChoice> themeNamed(const QString& name) {
     if (name == QLatin1String("system"))
@@ -23,13 +27,13 @@ std::optional<ui::ThemeChoice> themeNamed(const QString& name) {
 }
 
 std::optional<QSize> sizeNamed(const QString& text) {
-    constexpr int kMost = 16384;
     const QStringList parts = text.split(QLatin1Char('x'));
     bool wide = false, high = false;
     if (parts.size() != 2)
         return {};
     const QSize size(parts[0].toInt(&wide), parts[1].toInt(&high));
-    if (!wide || !high || size.width() < 200 || size.height() < 150 || size.width() > kMost || size.height() > kMost)
+    if (!wide || !high || size.width() < kLeastWidth || size.height() < kLeastHeight || size.width() > kMostPixels ||
+        size.height() > kMostPixels)
         return {};
     return size;
 }
@@ -48,7 +52,9 @@ Result<WindowOptions> parseOptions(const QStringList& arguments) {
         model("model", "Model file (.gguf).", "file"), scenario("scenario", "Scenario by name.", "name"),
         strategy("strategy", "Strategy preset by name.", "name"),
         theme("theme", "system, light, dark or contrast.", "name"),
-        size("size", "Of the window or the picture, 1600x1000.", "WxH"), run("run", "Starts the scenario at once."),
+        size("size", "Of the window (at least 1024x700) or the picture, 1600x1000. A PNG has two pixels for each.",
+             "WxH"),
+        run("run", "Starts the scenario at once."),
         picture("export", "Writes a picture and leaves: " + views + ".", "view"),
         step("step", "Step that the picture shows.", "n"), out("out", "File of the picture, .png or .svg.", "file");
     parser.addOptions({help, version, model, scenario, strategy, theme, size, run, picture, step, out});
@@ -57,7 +63,7 @@ Result<WindowOptions> parseOptions(const QStringList& arguments) {
     if (!parser.parse(arguments))
         return makeError(ErrorKind::Usage, "{} See kvatlas --help.", parser.errorText().toStdString());
     if (parser.isSet(help))
-        options.message = parser.helpText();
+        options.message = parser.helpText().replace(QStringLiteral("<executable_name>"), QStringLiteral("kvatlas"));
     if (parser.isSet(version))
         options.message = QString::fromStdString(versionLine("kvatlas")) + QLatin1Char('\n');
     options.files = parser.positionalArguments();
@@ -74,15 +80,17 @@ Result<WindowOptions> parseOptions(const QStringList& arguments) {
     if (parser.isSet(size)) {
         const auto wanted = sizeNamed(parser.value(size));
         if (!wanted)
-            return makeError(ErrorKind::Usage, "--size is a width and a height like 1600x1000, not {}.",
-                             parser.value(size).toStdString());
+            return makeError(ErrorKind::Usage,
+                             "--size is a width from {} and a height from {} to {} each, like 1600x1000, not {}.",
+                             kLeastWidth, kLeastHeight, kMostPixels, parser.value(size).toStdString());
         options.size = *wanted;
     }
     if (parser.isSet(step)) {
         bool number = false;
         options.step = parser.value(step).toUInt(&number);
         if (!number)
-            return makeError(ErrorKind::Usage, "--step is a number, not {}.", parser.value(step).toStdString());
+            return makeError(ErrorKind::Usage, "--step is a whole number up to {}, not {}.",
+                             std::numeric_limits<Step>::max(), parser.value(step).toStdString());
     }
     options.exportView = parser.value(picture);
     options.out = parser.value(out);
@@ -92,6 +100,10 @@ Result<WindowOptions> parseOptions(const QStringList& arguments) {
                              options.exportView.toStdString());
         if (options.out.isEmpty() || options.files.size() != 1)
             return makeError(ErrorKind::Usage, "--export needs --out FILE and one session.");
+        if (parser.isSet(model) || parser.isSet(scenario) || parser.isSet(strategy) || options.run)
+            return makeError(ErrorKind::Usage,
+                             "--export paints a recorded session: --model, --scenario, --strategy and "
+                             "--run do not go with it.");
     }
     return options;
 }

@@ -50,6 +50,7 @@ Lane::~Lane() {
 
 Result<void> Lane::start() {
     m_started = true;
+    report(QString::fromStdString(m_info.recording)); // damage that opening found
     return m_run.source->start(m_store);
 }
 

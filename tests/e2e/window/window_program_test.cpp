@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The window's program as a user starts it, without a display and without a model.
 #include "tests/e2e/cli/program.h"
+#include "tests/support/session_files.h"
 
 #include <chrono>
 #include <csignal>
@@ -72,8 +73,51 @@ TEST(WindowProgram, saysWhatIsWrongWithItsWords) {
     EXPECT_EQ(status({"--export", "requests", "--out", folder / "no/such/folder/a.png", kSample}), 1);
     EXPECT_EQ(status({"--export", "requests", "--out", folder / "a.png", folder.write("a.kvatlas", "not a session")}),
               3);
-    EXPECT_EQ(runCli(Words{"--help"}).status, 0);
+    EXPECT_EQ(status({"--export", "requests", "--scenario", "four-chats", "--out", folder / "a.png", kSample}), 2);
+    EXPECT_EQ(status({"--export", "requests", "--step", "4294967296", "--out", folder / "a.png", kSample}), 2);
+    EXPECT_NE(runCli(Words{"--help"}).out.find("Usage: kvatlas "), std::string::npos);
     EXPECT_NE(runCli(Words{"--version"}).out.find("kvatlas "), std::string::npos);
+}
+
+TEST(WindowProgram, withoutADisplayThereIsASentence) {
+    const Folder folder;
+    Call call = without(folder, {kSample});
+    call.environment["QT_QPA_PLATFORM"] = "xcb";
+    const Outcome outcome = runCli(call);
+    EXPECT_EQ(outcome.status, 1);
+    EXPECT_NE(outcome.err.find("kvatlas: The window finds no display"), std::string::npos) << outcome.err;
+}
+
+// A session that ended before its first step, and one whose events are damaged: said at once, not after a minute.
+TEST(WindowProgram, saysWhichPictureCannotBeHad) {
+    const Folder folder;
+    const auto events = test::SyntheticRun::all({.seed = 3, .steps = 200});
+    const std::string none = folder / "none.kvatlas", half = folder / "half.kvatlas";
+    {
+        auto recorder = sessions::SessionRecorder::create(none);
+        ASSERT_TRUE(recorder);
+        (*recorder)->onEvents(std::span(events).first(1));
+    }
+    {
+        auto recorder = sessions::SessionRecorder::create(half);
+        ASSERT_TRUE(recorder);
+        (*recorder)->onEvents(events);
+    }
+    test::sql(half, "UPDATE chunks SET data = zeroblob(length(data)); "
+                    "DELETE FROM keyframes WHERE step > 100");
+    const auto paint = [&](const std::string& file, Words more) {
+        Words words{"--export", "memory-map", "--out", folder / "p.png", file};
+        words.insert(words.end(), more.begin(), more.end());
+        return runCli(without(folder, words));
+    };
+    const auto begin = std::chrono::steady_clock::now();
+    const Outcome empty = paint(none, {});
+    EXPECT_EQ(empty.status, 3) << empty.err;
+    EXPECT_NE(empty.err.find("holds no step"), std::string::npos) << empty.err;
+    const Outcome damaged = paint(half, {"--step", "199"});
+    EXPECT_EQ(damaged.status, 3) << damaged.err;
+    EXPECT_NE(damaged.err.find("step 199 cannot be painted"), std::string::npos) << damaged.err;
+    EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(40)); // its patience is a minute
 }
 
 TEST(WindowProgram, leavesOnASignalWithItsStatus) {
