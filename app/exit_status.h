@@ -11,6 +11,7 @@ constexpr int kExitFailed = 1;
 constexpr int kExitUsage = 2;
 constexpr int kExitRefused = 3;
 constexpr int kExitOutOfMemory = 4; // memory or blocks; also when one request of several was refused
+constexpr int kExitHungUp = 129;
 constexpr int kExitInterrupted = 130;
 constexpr int kExitTerminated = 143;
 

@@ -119,7 +119,7 @@ constexpr std::array kObjects = {
     SchemaObject{"view", "run_summary", R"(CREATE VIEW run_summary AS
   SELECT count(*) AS steps, max(end_ns) / 1e9 AS seconds,
          sum(prefill_tokens) AS prefill_tokens, sum(decode_tokens) AS decode_tokens,
-         max(active_bytes + reserved_bytes) AS peak_bytes, max(capacity_bytes) AS capacity_bytes,
+         max(active_bytes + reserved_bytes) AS peak_bytes_after_steps, max(capacity_bytes) AS capacity_bytes,
          avg(1.0 * (active_bytes - used_bytes + reserved_bytes) / nullif(active_bytes + reserved_bytes, 0)) AS waste_fraction,
          sum(wait_ns) / 1e6 AS engine_waited_ms
   FROM steps)"},

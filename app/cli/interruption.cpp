@@ -18,13 +18,13 @@ Interruption::Interruption() {
     action.sa_handler = note;
     action.sa_flags = static_cast<int>(SA_RESETHAND); // the second one is not ours
     sigemptyset(&action.sa_mask);
-    sigaction(SIGINT, &action, &m_beforeInt);
-    sigaction(SIGTERM, &action, &m_beforeTerm);
+    for (std::size_t i = 0; i < kSignals.size(); ++i)
+        sigaction(kSignals[i], &action, &m_before[i]);
 }
 
 Interruption::~Interruption() {
-    sigaction(SIGINT, &m_beforeInt, nullptr);
-    sigaction(SIGTERM, &m_beforeTerm, nullptr);
+    for (std::size_t i = 0; i < kSignals.size(); ++i)
+        sigaction(kSignals[i], &m_before[i], nullptr);
 }
 
 bool Interruption::wanted() const {
@@ -32,7 +32,16 @@ bool Interruption::wanted() const {
 }
 
 int Interruption::exitStatus() const {
-    return notedSignal == SIGINT ? kExitInterrupted : notedSignal == SIGTERM ? kExitTerminated : kExitOk;
+    switch (notedSignal) {
+    case SIGHUP:
+        return kExitHungUp;
+    case SIGINT:
+        return kExitInterrupted;
+    case SIGTERM:
+        return kExitTerminated;
+    default:
+        return kExitOk;
+    }
 }
 
 } // namespace kvatlas::app

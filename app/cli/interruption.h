@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// SIGINT and SIGTERM as a wish to end properly. From construction to destruction the first such signal is noted; a
-// second one ends the program at once. Main thread; one at a time.
+// SIGHUP, SIGINT and SIGTERM as a wish to end properly. From construction to destruction the first such signal is
+// noted; a second one ends the program at once. Main thread; one at a time.
 #pragma once
 
+#include <array>
 #include <csignal>
 
 namespace kvatlas::app {
@@ -15,11 +16,11 @@ public:
     Interruption& operator=(const Interruption&) = delete;
 
     bool wanted() const;
-    int exitStatus() const; // 130 or 143; kExitOk when none was wanted
+    int exitStatus() const; // 129, 130 or 143; kExitOk when none was wanted
 
 private:
-    struct sigaction m_beforeInt {
-    }, m_beforeTerm{};
+    static constexpr std::array kSignals{SIGHUP, SIGINT, SIGTERM};
+    std::array<struct sigaction, kSignals.size()> m_before{};
 };
 
 } // namespace kvatlas::app

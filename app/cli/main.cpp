@@ -17,9 +17,10 @@ constexpr const char* kFooter = R"(Exit status:
   0    ok
   1    failed: the machine or the work
   2    usage: the words of the call are off
-  3    an input was refused: model, session, strategy, scenario
+  3    an input was refused: model, session, strategy, scenario; a session is damaged
   4    out of memory or blocks; also when one request of several was refused
-  130  interrupted (SIGINT); a recording is finished properly first
+  129  hung up (SIGHUP); a recording is finished properly first
+  130  interrupted (SIGINT); likewise
   143  terminated (SIGTERM); likewise
 
 Data goes to stdout, talk to stderr.

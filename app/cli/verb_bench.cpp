@@ -171,7 +171,7 @@ Json benchJson(const BenchOptions& options, const std::string& backend, const Me
 std::string benchText(const Json& figures) {
     const auto number = [&](const char* key) { return figures[key].get<double>(); };
     return listText(
-        {{"backend", fmt::format("{}, {} arithmetic, {} threads", figures["backend"].get<std::string>(),
+        {{"backend", fmt::format("{}, {} arithmetic, threads: {}", figures["backend"].get<std::string>(),
                                  figures["arithmetic"].get<std::string>(), figures["threads"].get<unsigned>())},
          {"prefill", fmt::format("{:.1f} tokens/s", number("prefill_tokens_per_second"))},
          {"decode", fmt::format("{:.1f} tokens/s", number("decode_tokens_per_second"))},

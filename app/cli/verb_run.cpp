@@ -205,9 +205,11 @@ int runScenario(const RunOptions& options) {
     const auto backend = backendNamed(options.backend);
     if (!backend)
         return fail(backend.error());
-    const auto arithmetic = arithmeticNamed(options.arithmetic);
+    auto arithmetic = arithmeticNamed(options.arithmetic);
     if (!arithmetic)
         return fail(arithmetic.error());
+    if (options.backend == "reference")
+        arithmetic = kernels::Arithmetic::Exact; // it knows no other
     const auto model = chooseModel(options.model, scenario->model);
     if (!model)
         return fail(model.error());

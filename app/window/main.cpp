@@ -47,7 +47,7 @@ extern "C" void writeSignal(int number) {
     [[maybe_unused]] const ssize_t written = write(signalPipe[1], &byte, 1);
 }
 
-// SIGINT and SIGTERM close the window as a user would, so that the recording is finished.
+// SIGHUP, SIGINT and SIGTERM close the window as a user would, so that the recording is finished.
 void closeOnSignals(ui::MainWindow& window) {
     if (pipe2(signalPipe, O_CLOEXEC | O_NONBLOCK) != 0)
         return;
@@ -61,8 +61,8 @@ void closeOnSignals(ui::MainWindow& window) {
     });
     struct sigaction action {};
     action.sa_handler = writeSignal;
-    sigaction(SIGINT, &action, nullptr);
-    sigaction(SIGTERM, &action, nullptr);
+    for (const int number : {SIGHUP, SIGINT, SIGTERM})
+        sigaction(number, &action, nullptr);
 }
 
 // In the window, and on the terminal that it was started from.

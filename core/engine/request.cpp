@@ -47,7 +47,7 @@ Result<std::vector<TokenId>> encode(const workload::Request& request, const mode
     const std::uint32_t vocabulary = model.config().vocabulary;
     for (std::size_t i = 0; i < request.tokens.size(); ++i)
         if (request.tokens[i] < 0 || static_cast<std::uint32_t>(request.tokens[i]) >= vocabulary)
-            return makeError(ErrorKind::Refused, "token {} of the prompt is {}; the model knows 0 to {}", i,
+            return makeError(ErrorKind::Refused, "token {} of the prompt is {}; the model knows 0 to {}", i + 1,
                              request.tokens[i], vocabulary - 1);
     return request.tokens;
 }

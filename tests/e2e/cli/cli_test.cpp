@@ -389,7 +389,8 @@ TEST_P(CliSignals, duringARunLeaveAValidSessionAndAReport) {
     EXPECT_FALSE(std::filesystem::exists(file + "-wal"));
 }
 
-INSTANTIATE_TEST_SUITE_P(, CliSignals, ::testing::Values(std::pair{SIGINT, 130}, std::pair{SIGTERM, 143}),
+INSTANTIATE_TEST_SUITE_P(, CliSignals,
+                         ::testing::Values(std::pair{SIGINT, 130}, std::pair{SIGTERM, 143}, std::pair{SIGHUP, 129}),
                          [](const auto& parameter) {
                              return parameter.param.first == SIGINT ? "Interrupt" : "Terminate";
                          });

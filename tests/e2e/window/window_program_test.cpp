@@ -122,7 +122,7 @@ TEST(WindowProgram, saysWhichPictureCannotBeHad) {
 
 TEST(WindowProgram, leavesOnASignalWithItsStatus) {
     const Folder folder;
-    for (const int signal : {SIGTERM, SIGINT}) {
+    for (const int signal : {SIGTERM, SIGINT, SIGHUP}) {
         Call call = without(folder, {kSample});
         call.environment["QT_QPA_PLATFORM"] = "offscreen";
         Running window(call);
