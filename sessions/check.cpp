@@ -294,6 +294,8 @@ Result<CheckResult> checkSession(const std::string& path) {
         SessionReader::open(path, {.openLimit = std::chrono::seconds(30), .queryLimit = std::chrono::minutes(10)});
     if (!reader)
         return tl::unexpected(reader.error());
+    if (auto held = (*reader)->hold(); !held)
+        return tl::unexpected(held.error());
     return Checker(**reader).run();
 }
 

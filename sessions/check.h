@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Reads a session through and through: SQLite's own integrity check, every checksum, every event, the state after every
-// step, and every row against the events. Any thread; takes as long as the file is long.
+// step, and every row against the events. A session that is being recorded is checked as of one moment. Any thread;
+// takes as long as the file is long.
 #pragma once
 
 #include "core/base/result.h"

@@ -243,6 +243,8 @@ Result<void> exportTrace(SessionReader& reader, Output& out) {
 } // namespace
 
 Result<void> exportSession(SessionReader& reader, ExportKind kind, const TextSink& sink) {
+    if (auto held = reader.hold(); !held)
+        return held;
     Output out(sink);
     switch (kind) {
     case ExportKind::StepsCsv:

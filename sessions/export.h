@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A session in formats that other programs read. Text is UTF-8; numbers have '.' whatever the locale; CSV follows RFC
 // 4180 (CRLF, quotes doubled). Any thread; the reader is used on the calling one. Written piece by piece: memory stays
-// small.
+// small. A session that is being recorded is exported as of one moment: the reader is held.
 #pragma once
 
 #include "core/base/result.h"

@@ -246,8 +246,7 @@ Result<OpenedFile> openSessionFile(const std::string& path, std::chrono::millise
     auto real = checkMainFile(path);
     if (!real)
         return tl::unexpected(real.error());
-    auto side = checkSideFiles(*real);
-    if (!side)
+    if (auto side = checkSideFiles(*real); !side)
         return tl::unexpected(side.error());
 
     OpenedFile opened;
@@ -264,6 +263,10 @@ Result<OpenedFile> openSessionFile(const std::string& path, std::chrono::millise
         return tl::unexpected(fine.error());
     opened.schemaVersion = bigEndian32(*header, 60);
     opened.walMode = (*header)[18] == 2;
+    // Once more: a recording that ended meanwhile has taken its -wal away.
+    const auto side = checkSideFiles(*real);
+    if (!side)
+        return tl::unexpected(side.error());
 
     const std::string folder = fs::path(*real).parent_path().string();
     const bool folderWritable = ::access(folder.c_str(), W_OK) == 0;

@@ -121,12 +121,27 @@ Result<std::unique_ptr<SessionReader>> SessionReader::open(const std::string& pa
 }
 
 Result<void> SessionReader::refresh() {
-    if (m_info.endedCleanly)
+    if (m_info.endedCleanly || m_held)
         return {};
-    m_file.limit->start(m_options.queryLimit);
     // One read transaction, so that rows and chunks are of the same moment.
     if (auto begun = m_file.database.exec("BEGIN"); !begun)
         return begun;
+    auto loaded = load();
+    (void)m_file.database.exec("COMMIT");
+    return loaded;
+}
+
+Result<void> SessionReader::hold() {
+    if (m_info.endedCleanly || m_held)
+        return {};
+    if (auto begun = m_file.database.exec("BEGIN"); !begun)
+        return begun;
+    m_held = true;
+    return load();
+}
+
+Result<void> SessionReader::load() {
+    m_file.limit->start(m_options.queryLimit);
     auto loaded = loadMeta();
     if (loaded)
         loaded = loadChunks();
@@ -134,7 +149,6 @@ Result<void> SessionReader::refresh() {
         loaded = loadKeyframes();
     if (loaded)
         loadCounts();
-    (void)m_file.database.exec("COMMIT");
     return loaded;
 }
 

@@ -62,6 +62,10 @@ public:
     // Picks up what a recorder has committed since; nothing to do for a finished session.
     Result<void> refresh();
 
+    // Refreshes, and from here on everything read is of this one moment, whatever a recorder commits meanwhile. For
+    // work that compares several queries; a -wal grows for as long as the reader lives.
+    Result<void> hold();
+
     // The state after `step` (or the newest one): a keyframe and the State events from there on. An error names the
     // damage when the state is not to be had.
     Result<source::StateAtAnswer> stateAt(Step step);
@@ -103,6 +107,7 @@ public:
 
 private:
     SessionReader() = default;
+    Result<void> load();
     Result<void> loadMeta();
     Result<void> loadChunks();
     Result<void> loadKeyframes();
@@ -115,6 +120,7 @@ private:
     ReaderOptions m_options;
     OpenedFile m_file;
     SessionInfo m_info;
+    bool m_held = false; // in a read transaction that ends with the reader
     std::int64_t m_session = 0;
     std::int64_t m_countedTo = std::numeric_limits<std::int64_t>::min(); // step up to which info().steps counts
     std::vector<ChunkEntry> m_chunks;                                    // by id, ranges ascending

@@ -95,6 +95,8 @@ Result<SalvageResult> salvageSession(const std::string& from, const std::string&
     if (!opened)
         return tl::unexpected(opened.error());
     SessionReader& reader = **opened;
+    if (auto held = reader.hold(); !held)
+        return tl::unexpected(held.error());
     const auto stretch = longestStretch(reader);
     if (!stretch)
         return makeError(ErrorKind::Refused, "Nothing in '{}' can be saved: no events with a known state are readable.",

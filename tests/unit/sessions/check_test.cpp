@@ -5,6 +5,9 @@
 #include "sessions/salvage.h"
 #include "tests/support/session_files.h"
 
+#include <atomic>
+#include <thread>
+
 namespace kvatlas::sessions {
 namespace {
 
@@ -128,6 +131,26 @@ TEST_F(Check, takesAnInterruptedRecordingForSoundButNotForEnded) {
     const CheckResult result = check();
     EXPECT_TRUE(result.ok) << result.damaged.at(0);
     EXPECT_FALSE(result.endedCleanly);
+}
+
+TEST_F(Check, seesOneMomentOfARecordingUnderWay) {
+    const std::string path = m_folder.file("hot.kvatlas");
+    auto recorder = SessionRecorder::create(path, {.transaction = std::chrono::milliseconds(1)});
+    ASSERT_TRUE(recorder);
+    std::atomic<bool> checked{false};
+    std::thread engine([&] {
+        SyntheticRun run({.seed = 31, .steps = 20'000});
+        while (!run.done() && !checked) {
+            (*recorder)->onEvents(run.nextStep());
+            std::this_thread::sleep_for(std::chrono::microseconds(200));
+        }
+    });
+    for (int i = 0; i < 20; ++i) {
+        const auto result = checkSession(path);
+        EXPECT_TRUE(result && result->ok) << (result ? result->damaged.at(0) : result.error().message);
+    }
+    checked = true;
+    engine.join();
 }
 
 // ---- salvage
