@@ -118,6 +118,15 @@ Result<void> checkHeader(const Header& header, const std::string& path) {
     return {};
 }
 
+// How many bytes shorter the file is than its header says.
+std::uintmax_t missingBytes(const Header& header, const std::string& path) {
+    const std::uintmax_t size16 = std::uintmax_t{header[16]} << 8 | header[17];
+    const std::uintmax_t expected = std::uintmax_t{bigEndian32(header, 28)} * (size16 == 1 ? 65'536 : size16);
+    std::error_code none;
+    const std::uintmax_t size = fs::file_size(path, none);
+    return none || size >= expected ? 0 : expected - size;
+}
+
 std::string immutableUri(const std::string& path) {
     std::string uri = "file:";
     for (const char c : path) {
@@ -159,6 +168,12 @@ Result<std::shared_ptr<CopyFolder>> copyWithWal(const std::string& real) {
                              real, folder, std::strerror(failure.value()));
     }
     return copy;
+}
+
+// SQLite refuses a file that is shorter than its header says, unless its schema may be written.
+void acceptMissingPages(Database& database) {
+    sqlite3_db_config(database.handle(), SQLITE_DBCONFIG_DEFENSIVE, 0, nullptr);
+    sqlite3_db_config(database.handle(), SQLITE_DBCONFIG_WRITABLE_SCHEMA, 1, nullptr);
 }
 
 void harden(Database& database, TimeLimit* limit) {
@@ -231,8 +246,10 @@ Result<Database> openCopy(const std::string& real, OpenedFile& opened) {
     return Database::open(((*copy)->path / "session").string(), kOpenFlags, real);
 }
 
-Result<void> makeReady(OpenedFile& opened) {
+Result<void> makeReady(OpenedFile& opened, bool cut) {
     harden(opened.database, opened.limit.get());
+    if (cut)
+        acceptMissingPages(opened.database);
     if (auto set = opened.database.exec("PRAGMA query_only=ON; PRAGMA cell_size_check=ON; PRAGMA mmap_size=0; "
                                         "PRAGMA temp_store=MEMORY; PRAGMA cache_size=-16384;");
         !set)
@@ -242,7 +259,7 @@ Result<void> makeReady(OpenedFile& opened) {
 
 } // namespace
 
-Result<OpenedFile> openSessionFile(const std::string& path, std::chrono::milliseconds timeLimit) {
+Result<OpenedFile> openSessionFile(const std::string& path, std::chrono::milliseconds timeLimit, bool cutToo) {
     auto real = checkMainFile(path);
     if (!real)
         return tl::unexpected(real.error());
@@ -282,7 +299,10 @@ Result<OpenedFile> openSessionFile(const std::string& path, std::chrono::millise
     if (!database)
         return tl::unexpected(database.error());
     opened.database = std::move(*database);
-    auto ready = makeReady(opened);
+    const std::uintmax_t missing = cutToo ? missingBytes(*header, *real) : 0;
+    if (missing > 0)
+        opened.note = fmt::format("'{}' was cut short: its last {} bytes are missing.", *real, missing);
+    auto ready = makeReady(opened, missing > 0);
     // SQLite wants an index file beside a -wal; on a full disk, for instance, there is no room for it.
     if (!ready && ready.error().kind == ErrorKind::Failed && !opened.copy && side->walBytes > 0 &&
         !opened.limit->isOver()) {
@@ -290,8 +310,12 @@ Result<OpenedFile> openSessionFile(const std::string& path, std::chrono::millise
         if (!database)
             return tl::unexpected(ready.error());
         opened.database = std::move(*database);
-        ready = makeReady(opened);
+        ready = makeReady(opened, missing > 0);
     }
+    if (!ready && cutToo && (opened.database.lastCode() & 0xFF) == SQLITE_CORRUPT)
+        return makeError(
+            ErrorKind::Refused,
+            "Nothing in '{}' can be saved: its first pages, which list its tables, are damaged or missing.", *real);
     if (!ready)
         return tl::unexpected(ready.error());
     return opened;

@@ -35,9 +35,10 @@ struct OpenedFile {
     std::string path; // with links resolved
     std::uint32_t schemaVersion = 0;
     bool walMode = false; // not finished, or being recorded now
-    std::string note;     // one sentence about what lay beside the file; may be empty
+    std::string note;     // one sentence about what is odd about the file or lay beside it; may be empty
 };
 
-Result<OpenedFile> openSessionFile(const std::string& path, std::chrono::milliseconds timeLimit);
+// cutToo: a file that is shorter than its header says is opened as well; queries end where the missing pages begin.
+Result<OpenedFile> openSessionFile(const std::string& path, std::chrono::milliseconds timeLimit, bool cutToo = false);
 
 } // namespace kvatlas::sessions

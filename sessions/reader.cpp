@@ -107,7 +107,7 @@ std::string chunkName(const ChunkEntry& chunk) {
 } // namespace
 
 Result<std::unique_ptr<SessionReader>> SessionReader::open(const std::string& path, ReaderOptions options) {
-    auto file = openSessionFile(path, options.openLimit);
+    auto file = openSessionFile(path, options.openLimit, options.cutToo);
     if (!file)
         return tl::unexpected(file.error());
     std::unique_ptr<SessionReader> reader(new SessionReader);
@@ -115,6 +115,8 @@ Result<std::unique_ptr<SessionReader>> SessionReader::open(const std::string& pa
     reader->m_file = std::move(*file);
     reader->m_info.path = reader->m_file.path;
     reader->m_info.schema = reader->m_file.schemaVersion;
+    if (!reader->m_file.note.empty())
+        reader->noteDamage(reader->m_file.note);
     if (auto loaded = reader->refresh(); !loaded)
         return tl::unexpected(loaded.error());
     return reader;
@@ -142,6 +144,11 @@ Result<void> SessionReader::hold() {
 
 Result<void> SessionReader::load() {
     m_file.limit->start(m_options.queryLimit);
+    std::error_code none;
+    m_info.bytes = 0;
+    for (const char* suffix : {"", "-wal"})
+        if (const auto size = std::filesystem::file_size(m_info.path + suffix, none); !none)
+            m_info.bytes += size;
     auto loaded = loadMeta();
     if (loaded)
         loaded = loadChunks();
@@ -216,13 +223,19 @@ Result<void> SessionReader::loadChunks() {
         if (m_file.limit->isOver())
             return tl::unexpected(m_file.database.lastError());
         // A damaged page: from the other end, then each id in between by itself.
-        const std::int64_t stoppedAfter = found.empty() ? fromId : found.back().id;
+        const std::int64_t stoppedAfter = found.empty() ? std::max<std::int64_t>(fromId, 0) : found.back().id;
         std::vector<ChunkEntry> tail;
         scanChunks("id > ?1 ORDER BY id DESC", stoppedAfter, tail);
         noteDamage("chunks: a part of the table cannot be read");
-        if (!tail.empty() && stoppedAfter > 0 && tail.back().id - stoppedAfter < kMaxIndexRows)
-            for (std::int64_t id = stoppedAfter + 1; id < tail.back().id && !m_file.limit->isOver(); ++id)
-                scanChunks("id = ?1", id, found);
+        std::int64_t end = stoppedAfter + kMaxIndexRows;
+        if (!tail.empty())
+            end = std::min(end, tail.back().id);
+        else if (const auto chunks = numberIn(m_info.meta, "end_chunks"))
+            end = static_cast<std::int64_t>(std::min<std::uint64_t>(*chunks + 1, static_cast<std::uint64_t>(end)));
+        else // each chunk takes a page and more
+            end = std::min(end, static_cast<std::int64_t>(m_info.bytes / 4096) + 1);
+        for (std::int64_t id = stoppedAfter + 1; id < end && !m_file.limit->isOver(); ++id)
+            scanChunks("id = ?1", id, found);
         found.insert(found.end(), tail.rbegin(), tail.rend());
     }
     acceptChunks(std::move(found));
@@ -287,13 +300,6 @@ void SessionReader::loadCounts() {
     }
     if (!m_info.lastStep && !m_keyframes.empty())
         m_info.lastStep = m_keyframes.back().step;
-    std::error_code none;
-    m_info.bytes = 0;
-    for (const char* suffix : {"", "-wal"})
-        if (const auto size = std::filesystem::file_size(m_info.path + suffix, none); !none)
-            m_info.bytes += size;
-    if (!m_file.note.empty())
-        noteDamage(m_file.note);
     const auto expected = numberIn(m_info.meta, "end_events");
     m_info.endReason = expected ? m_info.meta["end_reason"] : std::string();
     const bool complete = expected == m_info.events && numberIn(m_info.meta, "end_keyframes") == m_info.keyframes &&

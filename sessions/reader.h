@@ -27,6 +27,7 @@ namespace kvatlas::sessions {
 
 struct ReaderOptions {
     std::chrono::milliseconds openLimit{5000}, queryLimit{30'000};
+    bool cutToo = false; // open a file that is shorter than its header says
 };
 
 struct SessionInfo {

@@ -90,8 +90,8 @@ Result<void> copyStretch(SessionReader& reader, const Stretch& stretch, SessionW
 } // namespace
 
 Result<SalvageResult> salvageSession(const std::string& from, const std::string& to) {
-    auto opened =
-        SessionReader::open(from, {.openLimit = std::chrono::seconds(30), .queryLimit = std::chrono::minutes(10)});
+    auto opened = SessionReader::open(
+        from, {.openLimit = std::chrono::seconds(30), .queryLimit = std::chrono::minutes(10), .cutToo = true});
     if (!opened)
         return tl::unexpected(opened.error());
     SessionReader& reader = **opened;

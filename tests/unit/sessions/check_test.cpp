@@ -226,5 +226,48 @@ TEST_F(Check, readsPastDamagedPagesFromBothEnds) {
     EXPECT_TRUE(salvageSession(m_path, m_folder.file("saved.kvatlas")));
 }
 
+// How a copy that broke off, or a full stick, leaves a file.
+TEST_F(Check, salvagesTheBeginningOfAFileThatWasCut) {
+    std::filesystem::remove(m_path);
+    record(m_path, {.seed = 23, .steps = 4000, .poolBlocks = 100});
+    const std::string whole = bytesOf(m_path);
+    const std::size_t pages = whole.size() / 4096;
+    const std::uint64_t all = SessionReader::open(m_path).value()->info().events;
+    const std::pair<std::size_t, double> cuts[] = {{4096 * (pages - 1), 0.75},
+                                                   {4096 * pages - 100, 0.75},
+                                                   {4096 * (pages * 3 / 4), 0.5},
+                                                   {4096 * (pages / 2), 0.2}};
+    for (const auto& [size, share] : cuts) {
+        SCOPED_TRACE(size);
+        const std::string cut = m_folder.file("cut.kvatlas"), saved = m_folder.file("saved.kvatlas");
+        writeBytes(cut, whole.substr(0, size));
+        const auto checked = checkSession(cut);
+        EXPECT_FALSE(checked && checked->ok);
+        const auto result = salvageSession(cut, saved);
+        ASSERT_TRUE(result) << result.error().message;
+        EXPECT_GT(static_cast<double>(result->events), share * static_cast<double>(all));
+        EXPECT_EQ(result->events + result->lostEvents, all);
+        ASSERT_FALSE(result->damaged.empty());
+        EXPECT_NE(result->damaged[0].find("cut short"), std::string::npos) << result->damaged[0];
+        const auto sound = checkSession(saved);
+        ASSERT_TRUE(sound);
+        EXPECT_TRUE(sound->ok) << sound->damaged.at(0);
+        EXPECT_EQ(bytesOf(cut).size(), size);
+        std::filesystem::remove(saved);
+    }
+}
+
+TEST_F(Check, salvageNeverRecommendsItself) {
+    const std::string whole = bytesOf(m_path);
+    for (std::size_t size : {101, 600, 4096, 5 * 4096, 11 * 4096, 12 * 4096, 16 * 4096}) {
+        writeBytes(m_path, whole.substr(0, size));
+        const auto saved = salvageSession(m_path, m_folder.file("saved.kvatlas"));
+        ASSERT_FALSE(saved) << size;
+        EXPECT_EQ(saved.error().message.rfind("Nothing in '", 0), 0u) << size << ": " << saved.error().message;
+        EXPECT_EQ(saved.error().message.find("salvage'"), std::string::npos) << size << ": " << saved.error().message;
+        EXPECT_FALSE(std::filesystem::exists(m_folder.file("saved.kvatlas")));
+    }
+}
+
 } // namespace
 } // namespace kvatlas::sessions
