@@ -162,9 +162,9 @@ RecorderStatus SessionRecorder::status() const {
     return status;
 }
 
-std::string SessionRecorder::error() const {
+std::string SessionRecorder::problem() const {
     const std::lock_guard lock(m_impl->mutex);
-    return m_impl->status.error;
+    return m_impl->status.error.empty() ? m_impl->status.note : m_impl->status.error;
 }
 
 const std::string& SessionRecorder::path() const {
@@ -213,7 +213,9 @@ bool SessionRecorder::Impl::writeOut(std::span<trace::Event> events) {
     const auto committed = repeatUntilStall([this] { return writer->commit(); });
     const std::lock_guard lock(mutex);
     if (!committed) {
-        fail(committed.error().message + " The recording has stopped; what was written before stays readable.");
+        fail(committed.error().message + (writer->fileIsGone()
+                                              ? " The recording has stopped."
+                                              : " The recording has stopped; what was written before stays readable."));
         return false;
     }
     noteCommitted();
@@ -250,19 +252,25 @@ void SessionRecorder::Impl::run() {
             lock.unlock();
             const auto ended = writer->finish(endReason);
             lock.lock();
-            if (ended)
+            if (ended) {
                 noteCommitted();
-            else if (status.error.empty())
+                status.note = *ended;
+            } else if (status.error.empty()) {
                 status.error = ended.error().message;
+            }
             break;
         }
     }
+    const bool gone = writer->fileIsGone();
     lock.unlock();
     writer.reset(); // closes the file; may wait for the disk
     lock.lock();
     std::error_code none;
     if (!status.error.empty() && std::filesystem::file_size(path + "-wal", none) > 0 && !none)
-        status.error += fmt::format(" Keep '{0}' and '{0}-wal' together.", path);
+        status.error += gone ? fmt::format(" If you moved it, move '{}-wal' along, under its new name and '-wal': what "
+                                           "was recorded last is in there.",
+                                           path)
+                             : fmt::format(" Keep '{0}' and '{0}-wal' together.", path);
     status.recording = false;
     finished = true;
     workDone.notify_all();

@@ -35,7 +35,8 @@ struct RecorderOptions {
 
 struct RecorderStatus {
     std::string path;             // with links resolved
-    std::string error;            // empty, or why the recording stopped, or what is odd about the finished file
+    std::string error;            // empty, or why the recording stopped early
+    std::string note;             // empty, or what is odd about the complete file
     bool recording = false;       // events are still accepted
     std::uint64_t events = 0;     // acknowledged: committed, will be there after a kill
     std::uint64_t steps = 0;      // acknowledged
@@ -65,7 +66,7 @@ public:
     Result<void> stop();
 
     RecorderStatus status() const;
-    std::string error() const; // of status(), without a look at the disk
+    std::string problem() const; // error or note of status(), without a look at the disk
     const std::string& path() const;
 
 private:

@@ -101,7 +101,7 @@ source::SourceInfo RecordingSource::info() const {
     source::SourceInfo info = m_impl->live->info();
     if (m_impl->temporary.path.empty())
         info.location = m_impl->recorder->path();
-    info.recording = m_impl->recorder->error();
+    info.recording = m_impl->recorder->problem();
     info.capabilities.seek = false; // a live run goes forward; its past is asked for
     return info;
 }
@@ -141,7 +141,7 @@ void RecordingSource::Impl::closeFile() {
     reader.reset();
     if (runEnded)
         recorder->onEnd();
-    (void)recorder->stop(); // its error is in info()
+    (void)recorder->stop(); // its error or note is in info()
 }
 
 AnswerBody RecordingSource::Impl::answer(const source::Question& question) {

@@ -113,9 +113,7 @@ Result<SalvageResult> salvageSession(const std::string& from, const std::string&
     auto writer = SessionWriter::create(to, piece, attributes);
     if (!writer)
         return tl::unexpected(writer.error());
-    auto done = copyStretch(reader, *stretch, **writer);
-    if (done)
-        done = (*writer)->finish("salvaged");
+    auto done = copyStretch(reader, *stretch, **writer).and_then([&] { return (*writer)->finish("salvaged"); });
     if (!done) {
         const std::string unfinished = (*writer)->path();
         writer->reset();
@@ -133,6 +131,8 @@ Result<SalvageResult> salvageSession(const std::string& from, const std::string&
         known = std::max<std::int64_t>(known, std::strtoll(end->second.c_str(), nullptr, 10));
     result.lostEvents = static_cast<std::uint64_t>(known) - result.events;
     result.damaged = reader.damaged();
+    if (!done->empty())
+        result.damaged.push_back(*done);
     return result;
 }
 

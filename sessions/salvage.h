@@ -13,7 +13,7 @@ namespace kvatlas::sessions {
 struct SalvageResult {
     std::uint64_t events = 0, steps = 0; // of the new file
     std::uint64_t lostEvents = 0;        // known to be missing
-    std::vector<std::string> damaged;    // what could not be read, one sentence each
+    std::vector<std::string> damaged;    // what could not be read, or is odd about the new file; one sentence each
 };
 
 // A stream has no holes, so the new file holds the longest unbroken part that a state is known for: from the beginning,

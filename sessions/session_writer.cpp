@@ -215,9 +215,9 @@ Result<void> SessionWriter::commit() {
         return {};
     m_mayPass = false;
     int moved = 0;
-    if (sqlite3_file_control(m_database.handle(), "main", SQLITE_FCNTL_HAS_MOVED, &moved) == SQLITE_OK && moved)
-        return makeError(ErrorKind::Failed,
-                         "The session file '{}' was deleted, moved or renamed while it was recorded.", m_path);
+    m_gone = sqlite3_file_control(m_database.handle(), "main", SQLITE_FCNTL_HAS_MOVED, &moved) == SQLITE_OK && moved;
+    if (m_gone)
+        return makeError(ErrorKind::Failed, "'{}' was moved or deleted while it was recorded.", m_path);
     auto written = m_statements->begin.run();
     if (written)
         written = writeAll();
@@ -382,7 +382,7 @@ Result<void> SessionWriter::writeRows() {
     return {};
 }
 
-Result<void> SessionWriter::finish(const std::string& reason) {
+Result<std::string> SessionWriter::finish(const std::string& reason) {
     closeTail();
     m_counts.chunks = static_cast<std::uint64_t>(m_tailId - 1);
     putMeta("end_reason", reason);
@@ -394,30 +394,26 @@ Result<void> SessionWriter::finish(const std::string& reason) {
     if (!m_rows.stateKnown())
         putMeta("state_error", m_rows.error());
     if (auto committed = commit(); !committed)
-        return committed;
+        return tl::unexpected(committed.error());
     auto left = leaveWal();
     close();
     return left;
 }
 
-Result<void> SessionWriter::leaveWal() {
-    const auto stayed = [&] {
-        return makeError(ErrorKind::Failed,
-                         "The session is complete, but '{0}-wal' beside it must be kept together with '{0}': another "
-                         "program has the file open.",
-                         m_path);
-    };
+Result<std::string> SessionWriter::leaveWal() {
     m_statements.reset();
     if (auto checkpointed = m_database.exec("PRAGMA wal_checkpoint(TRUNCATE)"); !checkpointed)
-        return checkpointed;
+        return tl::unexpected(checkpointed.error());
     // MEMORY rather than DELETE: both leave WAL mode and give the same file, but this way no rollback journal exists at
     // any moment, and a journal that lies beside a session is always somebody else's.
     auto mode = Statement::prepare(m_database, "PRAGMA journal_mode=MEMORY");
     if (!mode)
         return tl::unexpected(mode.error());
     if (mode->step() != SQLITE_ROW || mode->text(0) != "memory")
-        return stayed();
-    return {};
+        return fmt::format("The session is complete, but another program has '{0}' open: keep '{0}' and '{0}-wal' "
+                           "together.",
+                           m_path);
+    return std::string();
 }
 
 } // namespace kvatlas::sessions

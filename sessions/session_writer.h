@@ -42,8 +42,9 @@ public:
     Result<void> commit();
 
     // The end marker, then checkpoint and out of WAL mode, so that the file opens from a read-only folder. The writer
-    // is closed afterwards. An error that leaves a valid file (another program has it open) says so.
-    Result<void> finish(const std::string& reason);
+    // is closed afterwards. Gives a sentence when the file is complete but has stayed in WAL mode (another program has
+    // it open), else an empty one.
+    Result<std::string> finish(const std::string& reason);
 
     void close(); // as it is, without an end marker
 
@@ -53,6 +54,8 @@ public:
     const std::string& path() const { return m_path; }
     // After a failed commit: whether the cause may pass (disk full, disk or file busy).
     bool failureMayPass() const { return m_mayPass; }
+    // After a failed commit: whether the file is no longer at path().
+    bool fileIsGone() const { return m_gone; }
 
 private:
     struct Blob {
@@ -76,7 +79,7 @@ private:
     Result<void> writeKeyframes();
     Result<void> writeRows();
     Result<void> writeMeta(const std::string& key, const std::string& value);
-    Result<void> leaveWal();
+    Result<std::string> leaveWal();
 
     std::string m_path;
     std::function<std::string(TokenId)> m_piece;
@@ -95,7 +98,7 @@ private:
     WriterCounts m_counts, m_committed;
     std::int64_t m_session = 0; // random; binds chunks and keyframes to this file
     bool m_dirty = false;
-    bool m_mayPass = false;
+    bool m_mayPass = false, m_gone = false;
 };
 
 } // namespace kvatlas::sessions

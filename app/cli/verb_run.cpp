@@ -171,13 +171,15 @@ Result<void> compose(const RunOptions& options, const workload::Scenario& scenar
     return {};
 }
 
-// The end marker, and a sentence when the recording had to stop early.
+// The end marker, and a sentence when the recording had to stop early or its file is odd. False when it stopped early.
 bool closeRecording(Composition& made) {
     if (!made.recorder)
         return true;
     made.recorder->onEnd();
     const auto stopped = made.recorder->stop();
     const auto status = made.recorder->status();
+    if (!status.note.empty())
+        say(status.note);
     if (stopped && status.error.empty())
         return true;
     say(status.error.empty() ? stopped.error().message : status.error);

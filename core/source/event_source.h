@@ -30,7 +30,7 @@ struct Capabilities {
 struct SourceInfo {
     std::string title;     // of the scenario or the file, for the window's title
     std::string location;  // file being written or read; empty when there is none
-    std::string recording; // empty, or why recording stopped, in one sentence
+    std::string recording; // empty, or why recording stopped or what is odd about its file, in one sentence
     Capabilities capabilities;
 };
 

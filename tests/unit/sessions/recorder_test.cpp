@@ -128,7 +128,7 @@ TEST(Recorder, letsAReaderInWhileItRecords) {
     EXPECT_EQ(openReader(path)->info().endReason, "recording stopped");
 }
 
-TEST(Recorder, reportsAReaderThatKeepsTheFileOpenAtTheEnd) {
+TEST(Recorder, notesAReaderThatKeepsTheFileOpenAtTheEnd) {
     TemporaryFolder folder;
     const std::string path = folder.file("run.kvatlas");
     auto recorder = SessionRecorder::create(path);
@@ -136,9 +136,12 @@ TEST(Recorder, reportsAReaderThatKeepsTheFileOpenAtTheEnd) {
     (*recorder)->onEvents(SyntheticRun::all({.steps = 5}));
     ASSERT_TRUE((*recorder)->flush());
     const auto reader = openReader(path);
-    const auto stopped = (*recorder)->stop();
-    ASSERT_FALSE(stopped);
-    EXPECT_NE(stopped.error().message.find("-wal"), std::string::npos) << stopped.error().message;
+    EXPECT_TRUE((*recorder)->stop());
+    const RecorderStatus status = (*recorder)->status();
+    EXPECT_EQ(status.error, "");
+    EXPECT_NE(status.note.find("complete"), std::string::npos) << status.note;
+    EXPECT_NE(status.note.find("-wal"), std::string::npos) << status.note;
+    EXPECT_EQ(status.note.find("together"), status.note.rfind("together")) << status.note;
     EXPECT_TRUE(openReader(path)->info().endedCleanly);
 }
 
@@ -245,6 +248,35 @@ TEST(Recorder, stopsWithASentenceWhenItsFolderIsDeleted) {
     EXPECT_NE(flushed.error().message.find("deleted"), std::string::npos) << flushed.error().message;
     (*recorder)->onEvents(run.nextStep());
     EXPECT_FALSE((*recorder)->stop());
+}
+
+TEST(Recorder, promisesNothingAboutAFileThatIsGone) {
+    TemporaryFolder folder;
+    const std::string path = folder.file("run.kvatlas");
+    for (const bool moved : {true, false}) {
+        auto recorder = SessionRecorder::create(path);
+        ASSERT_TRUE(recorder);
+        SyntheticRun run({.steps = 20});
+        (*recorder)->onEvents(run.nextStep());
+        ASSERT_TRUE((*recorder)->flush());
+        if (moved)
+            std::filesystem::rename(path, folder.file("other.kvatlas"));
+        else
+            std::filesystem::remove(path);
+        (*recorder)->onEvents(run.nextStep());
+        EXPECT_FALSE((*recorder)->stop());
+        const std::string error = (*recorder)->status().error;
+        EXPECT_NE(error.find("moved or deleted"), std::string::npos) << error;
+        EXPECT_NE(error.find("If you moved it"), std::string::npos) << error;
+        EXPECT_EQ(error.find("together"), std::string::npos) << error;
+        EXPECT_EQ(error.find("readable"), std::string::npos) << error;
+        if (moved) { // what the sentence advises
+            std::filesystem::rename(path + "-wal", folder.file("other.kvatlas-wal"));
+            EXPECT_GT(openReader(folder.file("other.kvatlas"))->info().events, 0u);
+        }
+        for (const char* suffix : {"-wal", "-shm"})
+            std::filesystem::remove(path + suffix);
+    }
 }
 
 TEST(Recorder, joinsARunUnderWayByItsKeyframe) {
