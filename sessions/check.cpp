@@ -37,6 +37,7 @@ public:
         result.steps = m_reader.info().steps;
         result.keyframes = m_reader.info().keyframes;
         result.endedCleanly = m_reader.info().endedCleanly;
+        result.hint = m_reader.info().hint;
         result.damaged = m_reader.damaged();
         for (std::string& sentence : m_damaged)
             if (result.damaged.size() < kMaxSentences)

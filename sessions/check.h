@@ -18,6 +18,7 @@ struct CheckResult {
     std::uint64_t events = 0, steps = 0, keyframes = 0;
     bool endedCleanly = false;
     std::vector<std::string> damaged; // one sentence each
+    std::string hint;                 // of SessionInfo
 };
 
 // The error: the file cannot be opened at all.

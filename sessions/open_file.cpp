@@ -107,14 +107,15 @@ Result<void> checkHeader(const Header& header, const std::string& path) {
             "'{}' is an SQLite database of another program (application id {:#010x}, a KVAtlas session has "
             "{:#010x}).",
             path, id, kApplicationId);
-    const std::uint32_t version = bigEndian32(header, 60);
-    if (version > kSchemaVersion)
+    const auto version = static_cast<std::int32_t>(bigEndian32(header, 60));
+    if (version > static_cast<std::int32_t>(kSchemaVersion))
         return makeError(
             ErrorKind::Refused,
             "'{}' has session format {}, this KVAtlas reads formats up to {}; open it with a newer KVAtlas.", path,
             version, kSchemaVersion);
-    if (version == 0)
-        return makeError(ErrorKind::Refused, "'{}' has session format 0, which no KVAtlas has written.", path);
+    if (version <= 0)
+        return makeError(ErrorKind::Refused, "'{}' has session format {}, which no KVAtlas has written.", path,
+                         version);
     return {};
 }
 

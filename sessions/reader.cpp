@@ -305,8 +305,27 @@ void SessionReader::loadCounts() {
     const bool complete = expected == m_info.events && numberIn(m_info.meta, "end_keyframes") == m_info.keyframes &&
                           numberIn(m_info.meta, "end_steps") == m_info.steps;
     m_info.endedCleanly = expected && complete;
+    noteMissingWal();
     if (expected && !complete)
         noteDamage(fmt::format("the end marker counts {} events, {} are there", *expected, m_info.events));
+}
+
+// A recording that was cut off has a -wal beside it, unless it was copied without, or another program has moved the
+// -wal's contents into the file. Only the first commit's rows tell: they are in every file that has lost nothing.
+void SessionReader::noteMissingWal() {
+    std::error_code none;
+    const auto walBytes = std::filesystem::file_size(m_info.path + "-wal", none);
+    m_info.hint.clear();
+    if (!m_file.walMode || !m_info.endReason.empty() || (!none && walBytes > 0))
+        return;
+    if (m_info.meta.empty() && m_chunks.empty())
+        noteDamage(fmt::format("'{0}-wal', which holds what was recorded, is missing; put it beside '{0}', the two "
+                               "belong together.",
+                               m_info.path));
+    else
+        m_info.hint = fmt::format("'{0}' is a recording that was cut off; if there was a '{0}-wal' where it comes "
+                                  "from, put it beside it: it holds the newest part.",
+                                  m_info.path);
 }
 
 Result<SharedEvents> SessionReader::chunkEvents(std::size_t index) {

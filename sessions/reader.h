@@ -37,6 +37,7 @@ struct SessionInfo {
     std::optional<Step> lastStep; // the newest that has ended
     bool endedCleanly = false;    // the end marker is there and nothing that it counts is missing
     std::string endReason;        // empty without an end marker
+    std::string hint;             // empty, or one sentence about a part that may be missing
     std::map<std::string, std::string> meta;
 };
 
@@ -113,6 +114,7 @@ private:
     Result<void> loadChunks();
     Result<void> loadKeyframes();
     void loadCounts();
+    void noteMissingWal();
     bool scanChunks(const char* order, std::int64_t fromId, std::vector<ChunkEntry>& found);
     void acceptChunks(std::vector<ChunkEntry>&& found);
     Result<void> findGaps();

@@ -99,8 +99,9 @@ Result<SalvageResult> salvageSession(const std::string& from, const std::string&
         return tl::unexpected(held.error());
     const auto stretch = longestStretch(reader);
     if (!stretch)
-        return makeError(ErrorKind::Refused, "Nothing in '{}' can be saved: no events with a known state are readable.",
-                         reader.info().path);
+        return makeError(ErrorKind::Refused, "Nothing in '{}' can be saved: {}", reader.info().path,
+                         reader.damaged().empty() ? "no events with a known state are readable."
+                                                  : reader.damaged().front());
     auto pieces = reader.pieces();
     const auto piece = [&](TokenId token) {
         const auto found = pieces ? pieces->find(token) : decltype(pieces->end()){};
@@ -131,8 +132,9 @@ Result<SalvageResult> salvageSession(const std::string& from, const std::string&
         known = std::max<std::int64_t>(known, std::strtoll(end->second.c_str(), nullptr, 10));
     result.lostEvents = static_cast<std::uint64_t>(known) - result.events;
     result.damaged = reader.damaged();
-    if (!done->empty())
-        result.damaged.push_back(*done);
+    for (const std::string& sentence : {reader.info().hint, *done})
+        if (!sentence.empty())
+            result.damaged.push_back(sentence);
     return result;
 }
 

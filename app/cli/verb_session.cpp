@@ -93,6 +93,8 @@ int check(const SessionOptions& options) {
                             {"ended cleanly", yesNo(result->endedCleanly)}}));
     for (const auto& sentence : result->damaged)
         say(sentence);
+    if (!result->hint.empty())
+        say(result->hint);
     return result->ok ? kExitOk : kExitRefused;
 }
 
@@ -114,15 +116,18 @@ int salvage(const SessionOptions& options) {
     return kExitOk;
 }
 
-// Writes to stdout, or to a new file.
+// Writes to stdout, or to a new file, which stays only when flush() has found it whole.
 class ExportTarget {
 public:
     explicit ExportTarget(std::string file)
         : m_path(std::move(file))
         , m_file(m_path.empty() ? stdout : std::fopen(m_path.c_str(), "wbx")) {}
     ~ExportTarget() {
-        if (m_file != nullptr && m_file != stdout)
-            std::fclose(m_file);
+        if (m_file == nullptr || m_file == stdout)
+            return;
+        std::fclose(m_file);
+        if (!m_whole)
+            std::remove(m_path.c_str());
     }
     ExportTarget(const ExportTarget&) = delete;
     ExportTarget& operator=(const ExportTarget&) = delete;
@@ -136,7 +141,7 @@ public:
     }
     bool flush() {
         if (m_file != stdout)
-            return std::fflush(m_file) == 0;
+            return m_whole = std::fflush(m_file) == 0;
         flushData();
         return !dataIsLost();
     }
@@ -144,6 +149,7 @@ public:
 private:
     std::string m_path;
     std::FILE* m_file;
+    bool m_whole = false;
 };
 
 Result<sessions::ExportKind> exportKind(const SessionOptions& options) {

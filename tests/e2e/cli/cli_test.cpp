@@ -7,6 +7,7 @@
 #include <chrono>
 #include <csignal>
 #include <cstdlib>
+#include <cstring>
 #include <fstream>
 #include <gtest/gtest.h>
 #include <set>
@@ -391,9 +392,7 @@ TEST_P(CliSignals, duringARunLeaveAValidSessionAndAReport) {
 
 INSTANTIATE_TEST_SUITE_P(, CliSignals,
                          ::testing::Values(std::pair{SIGINT, 130}, std::pair{SIGTERM, 143}, std::pair{SIGHUP, 129}),
-                         [](const auto& parameter) {
-                             return parameter.param.first == SIGINT ? "Interrupt" : "Terminate";
-                         });
+                         [](const auto& parameter) { return std::string(sigabbrev_np(parameter.param.first)); });
 
 TEST_F(Cli, whatIsWaitingForAnArrivalIsInterruptedToo) {
     const auto scenario = m_folder.write("late.json", R"({"arrival": "seconds", "requests": [

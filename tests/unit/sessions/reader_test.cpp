@@ -244,6 +244,13 @@ TEST_F(Reader, refusesANewerVersionWithBothNumbers) {
     EXPECT_NE(refusal().find("format 0"), std::string::npos);
 }
 
+TEST_F(Reader, refusesANegativeVersionAsOneThatNobodyWrote) {
+    sql(m_path, "PRAGMA user_version = -1");
+    const auto refused = SessionReader::open(m_path);
+    ASSERT_FALSE(refused);
+    EXPECT_NE(refused.error().message.find("format -1"), std::string::npos) << refused.error().message;
+}
+
 TEST_F(Reader, refusesTablesAndTriggersThatAreNotOurs) {
     const std::string good = bytesOf(m_path);
     sql(m_path, "CREATE TRIGGER evil AFTER INSERT ON steps BEGIN DELETE FROM chunks; END");
