@@ -104,15 +104,11 @@ MainWindow::~MainWindow() {
 }
 
 void MainWindow::buildCentre() {
-    m_setup = new SetupPanel(m_bench);
-    m_requests = new RequestsPanel(m_bench);
-    m_toolbar = new ToolStrip(m_bench, *m_setup, this);
     m_status = new StatusStrip(m_bench, this);
     setStatusBar(m_status);
 
     QVBoxLayout* column = nullptr;
     QWidget* whole = plainColumn(this, tr("Window body"), column);
-    column->addWidget(m_toolbar);
     m_messages = new MessageBar(m_appearance, whole);
     column->addWidget(m_messages);
     m_rows = plainSplitter(Qt::Vertical, whole, tr("Views and timeline"));
@@ -141,10 +137,14 @@ void MainWindow::buildCentre() {
     leftColumn->addWidget(m_leftTabs);
     m_leftStack = new QStackedWidget(m_left);
     m_leftStack->setAccessibleName(tr("Left panel"));
+    m_setup = new SetupPanel(m_bench, m_leftStack);
+    m_requests = new RequestsPanel(m_bench, m_leftStack);
     m_leftStack->addWidget(m_setup);
     m_leftStack->addWidget(m_requests);
     leftColumn->addWidget(m_leftStack, 1);
     connect(m_leftTabs, &QTabBar::currentChanged, m_leftStack, &QStackedWidget::setCurrentIndex);
+    m_toolbar = new ToolStrip(m_bench, *m_setup, whole);
+    column->insertWidget(0, m_toolbar);
 
     QVBoxLayout* centreColumn = nullptr;
     m_centre = plainColumn(m_columns, tr("Lane A"), centreColumn);
@@ -281,7 +281,6 @@ void MainWindow::applySizeClass(bool force) {
     if (!force && compact == m_compact)
         return;
     m_compact = compact;
-    m_appearance.setCompact(compact);
     m_toolbar->setCompact(compact);
     toggleInspectorOverlay(false);
     static_cast<Rail*>(m_rail)->setOn(false);
@@ -293,6 +292,7 @@ void MainWindow::applySizeClass(bool force) {
         m_columns->addWidget(m_inspector);
         m_inspector->show();
     }
+    m_appearance.setCompact(compact); // after the inspector has moved: a new parent takes its fonts away
     const int left = compact ? kLeftCompact : kLeftWide, timeline = compact ? kTimelineCompact : kTimelineWide;
     m_left->setMinimumWidth(240);
     m_inspector->setMinimumWidth(240);

@@ -517,6 +517,47 @@ private Q_SLOTS:
         QVERIFY(!stage.window->exportView("sunrise", folder.filePath("map.png"), {800, 600}));
     }
 
+    void opensInTheFontsThatAThemeSwitchGives() {
+        for (QSize size : {QSize(1600, 1000), QSize(1366, 768)}) {
+            Stage stage(size);
+            const auto looks = [&] {
+                QStringList out;
+                for (const QWidget* widget : stage.window->findChildren<QWidget*>())
+                    if (widget->inherits("QLabel") || widget->inherits("QAbstractButton") ||
+                        widget->inherits("QTabBar") || widget->inherits("QTableView"))
+                        out << QStringLiteral("%1 %2 %3 %4")
+                                   .arg(widget->metaObject()->className(), widget->accessibleName(),
+                                        widget->font().toString(), widget->palette().windowText().color().name());
+                return out;
+            };
+            const QStringList fresh = looks();
+            stage.appearance.choose(ThemeChoice::Dark);
+            stage.appearance.choose(ThemeChoice::Light);
+            const QStringList again = looks();
+            for (int i = 0; i < std::min(fresh.size(), again.size()); ++i)
+                QCOMPARE(fresh[i], again[i]);
+            // Wide, narrow and wide again moves the inspector.
+            stage.window->resize(size == QSize(1600, 1000) ? QSize(1366, 768) : QSize(1600, 1000));
+            stage.window->resize(size);
+            QCOMPARE(looks().join('\n'), again.join('\n'));
+        }
+    }
+
+    void runIsInSightWhateverTheScenarioSays() {
+        for (QSize size : {QSize(1600, 1000), QSize(1440, 900), QSize(1366, 768), QSize(1024, 700)}) {
+            Stage stage(size);
+            Choices choices = stage.launcher.choices();
+            choices.scenarios.front().description = std::string(600, 'x');
+            for (std::size_t i = 4; i < 600; i += 5)
+                choices.scenarios.front().description[i] = ' ';
+            stage.window->setup().setChoices(choices);
+            stage.window->messages().tell(MessageBar::Kind::Problem, QString(300, QLatin1Char('m')));
+            QTest::qWait(20);
+            const auto* run = stage.window->setup().findChild<QPushButton*>("runButton");
+            QCOMPARE(run->visibleRegion().boundingRect(), run->rect());
+        }
+    }
+
     void narrowWindowTurnsTheInspectorIntoARail() {
         Stage stage({1366, 768});
         QVERIFY(stage.window->compact());

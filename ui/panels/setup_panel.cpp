@@ -3,7 +3,6 @@
 
 #include "core/strategy/strategy.h"
 #include "core/workload/request.h"
-#include "ui/panels/surface.h"
 #include "ui/theme/glyphs.h"
 #include "ui/theme/number_text.h"
 
@@ -14,6 +13,7 @@
 #include <QLabel>
 #include <QPlainTextEdit>
 #include <QPushButton>
+#include <QScrollArea>
 #include <QSpinBox>
 #include <QVBoxLayout>
 
@@ -35,14 +35,20 @@ QString strategySummary(const std::string& json) {
 } // namespace
 
 SetupPanel::SetupPanel(const Workbench& bench, QWidget* parent)
-    : QScrollArea(parent)
+    : Surface(bench.appearance, parent)
     , m_bench(bench) {
     setAccessibleName(tr("Setup"));
-    setWidgetResizable(true);
-    setFrameShape(QFrame::NoFrame);
-    setHorizontalScrollBarPolicy(Qt::ScrollBarAlwaysOff);
-    setFocusPolicy(Qt::NoFocus);
-    auto* body = new Surface(bench.appearance, this);
+    auto* whole = new QVBoxLayout(this);
+    whole->setContentsMargins(0, 0, 0, 0);
+    whole->setSpacing(0);
+    auto* scroll = new QScrollArea(this);
+    scroll->setAccessibleName(tr("Setup fields, scrolling"));
+    scroll->setWidgetResizable(true);
+    scroll->setFrameShape(QFrame::NoFrame);
+    scroll->setHorizontalScrollBarPolicy(Qt::ScrollBarAlwaysOff);
+    scroll->setFocusPolicy(Qt::NoFocus);
+    whole->addWidget(scroll, 1);
+    auto* body = new Surface(bench.appearance, scroll->viewport());
     body->setAccessibleName(tr("Setup fields"));
     auto* column = new QVBoxLayout(body);
     column->setContentsMargins(16, 14, 16, 16);
@@ -116,14 +122,17 @@ SetupPanel::SetupPanel(const Workbench& bench, QWidget* parent)
     recordColumn->addWidget(m_record);
     recordColumn->addWidget(m_recordAbout);
     column->addLayout(recordColumn);
-    m_run = new QPushButton(tr("Run"), body);
+    column->addStretch(1);
+    scroll->setWidget(body);
+    scroll->viewport()->setAutoFillBackground(false);
+    body->setAutoFillBackground(false);
+    m_run = new QPushButton(tr("Run"), this);
     m_run->setProperty("primary", true);
     m_run->setObjectName(QStringLiteral("runButton"));
-    column->addWidget(m_run);
-    column->addStretch(1);
-    setWidget(body);
-    viewport()->setAutoFillBackground(false);
-    body->setAutoFillBackground(false);
+    auto* foot = new QVBoxLayout;
+    foot->setContentsMargins(16, 8, 16, 12);
+    foot->addWidget(m_run);
+    whole->addLayout(foot);
 
     const auto changed = [this] {
         refresh();

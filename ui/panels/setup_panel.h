@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// What to run: model, strategy, scenario or own prompts, threads, arithmetic, recording; and the Run button. Knows
-// nothing of engines: it says what was chosen. GUI thread.
+// What to run: model, strategy, scenario or own prompts, threads, arithmetic, recording; and the Run button, which
+// stays in sight while the fields scroll. Knows nothing of engines: it says what was chosen. GUI thread.
 #pragma once
 
+#include "ui/panels/surface.h"
 #include "ui/run_launcher.h"
 #include "ui/workbench.h"
-
-#include <QScrollArea>
 
 class QCheckBox;
 class QComboBox;
@@ -17,7 +16,7 @@ class QSpinBox;
 
 namespace kvatlas::ui {
 
-class SetupPanel : public QScrollArea {
+class SetupPanel : public Surface {
     Q_OBJECT
 public:
     explicit SetupPanel(const Workbench& bench, QWidget* parent = nullptr);
