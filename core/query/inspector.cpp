@@ -124,6 +124,12 @@ std::string finishText(trace::FinishReason reason) {
     return "unknown";
 }
 
+Fact lastChange(const state::BlockState& block, Thousands separator) {
+    if (block.kind == BlockKind::Free && block.changedStep == 0)
+        return {changeWord(block.kind), "never used"};
+    return {changeWord(block.kind), "step " + numberText(static_cast<std::int64_t>(block.changedStep), separator)};
+}
+
 std::optional<BlockFacts> blockFacts(const Snapshot& snapshot, BlockId id, Thousands separator) {
     const std::size_t poolIndex = id.pool().value;
     if (poolIndex >= snapshot.pools.size() || id.index() >= snapshot.pools[poolIndex].shape.blocks)
@@ -151,9 +157,7 @@ std::optional<BlockFacts> blockFacts(const Snapshot& snapshot, BlockId id, Thous
         out.facts.push_back({"Owner", fmt::format("request {}, sequence {}", block.request.value, block.owner.value)});
         out.facts.push_back({"References", number(block.references)});
     }
-    out.facts.push_back({changeWord(block.kind), block.kind == BlockKind::Free && block.changedStep == 0
-                                                     ? "never used"
-                                                     : "step " + number(block.changedStep)});
+    out.facts.push_back(lastChange(block, separator));
     if (owned && block.usedSlots > 0)
         out.facts.push_back({"Last written", "step " + number(block.writtenStep)});
     return out;

@@ -37,6 +37,9 @@ struct BlockFacts {
 // Why a request finished, in two words: "token limit".
 std::string finishText(trace::FinishReason reason);
 
+// Since when a block is what it is: "Freed", "step 12" or "never used".
+Fact lastChange(const state::BlockState& block, Thousands separator = Thousands::NoBreak);
+
 // None: there is no such block.
 std::optional<BlockFacts> blockFacts(const state::Snapshot& snapshot, BlockId block,
                                      Thousands separator = Thousands::NoBreak);

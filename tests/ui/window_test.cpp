@@ -24,6 +24,7 @@
 #include <QMenuBar>
 #include <QPlainTextEdit>
 #include <QPushButton>
+#include <QScrollBar>
 #include <QTabBar>
 #include <QTableView>
 #include <QTemporaryDir>
@@ -270,6 +271,48 @@ private Q_SLOTS:
         QVERIFY(map.focusedCellName().startsWith("Block 31, "));
         QTest::keyClick(stage.window.get(), Qt::Key_Escape);
         QVERIFY(stage.window->linked().selection().empty());
+    }
+
+    void tooltipTellsWhatLiesUnderARestingPointerNow() {
+        Stage stage;
+        stage.openRecorded();
+        stage.goTo(0);
+        MemoryMapCanvas& map = stage.window->memoryMap().canvas();
+        auto* tip = map.findChild<HoverTip*>();
+        QVERIFY(tip);
+        const BlockId never(PoolId(0), 181);
+        QTest::mouseMove(map.viewport(), map.layout().rectOf(never).center());
+        QTRY_VERIFY(tip->isVisible());
+        const auto row = [&](const QString& name) {
+            for (const HoverTip::Row& one : tip->rows())
+                if (one.name == name)
+                    return one.value;
+            return QString();
+        };
+        QCOMPARE(row("freed"), QStringLiteral("never used"));
+        // Another step, by keys alone.
+        Lane* lane = stage.window->lanes().lane(0);
+        const BlockId first(PoolId(0), 0);
+        QTest::mouseMove(map.viewport(), map.layout().rectOf(first).center());
+        for (Step step : {Step(20), Step(60), Step(119)}) {
+            stage.goTo(step);
+            QCOMPARE(row("state"), blockStateText(lane->shown()->pools[0].block(0)));
+        }
+        // Another zoom: another block, or none.
+        map.setFocus();
+        const QPoint at = map.layout().rectOf(BlockId(PoolId(0), 40)).center();
+        QTest::mouseMove(map.viewport(), at);
+        for (int i = 0; i < 4; ++i) {
+            QTest::keyClick(&map, Qt::Key_Plus);
+            const auto under = map.layout().blockAt(at + QPoint(0, map.verticalScrollBar()->value()));
+            QCOMPARE(stage.window->linked().hovered(), under);
+            if (under && tip->isVisible())
+                QCOMPARE(tip->head(), QStringLiteral("Block %1").arg(under->index()));
+            else
+                QVERIFY(!tip->isVisible() || under);
+        }
+        stage.window->lanes().closeAll();
+        QVERIFY(!tip->isVisible());
     }
 
     void controlWheelZoomsAboutThePointerAndZeroFits() {

@@ -62,6 +62,7 @@ void BlockTableCanvas::relayout() {
     horizontalScrollBar()->setPageStep(room.width());
     horizontalScrollBar()->setRange(0, std::max(0, content.width() - room.width()));
     viewport()->update();
+    refreshHover();
 }
 
 void BlockTableCanvas::paintEvent(QPaintEvent* event) {
@@ -89,8 +90,8 @@ void BlockTableCanvas::mousePressEvent(QMouseEvent* event) {
         m_bench.linked.clearSelection();
 }
 
-void BlockTableCanvas::mouseMoveEvent(QMouseEvent* event) {
-    const auto cell = BlockTablePainter::cellAt(m_rows, event->position().toPoint() + scroll());
+void BlockTableCanvas::hoverAt(QPointF point) {
+    const auto cell = BlockTablePainter::cellAt(m_rows, point.toPoint() + scroll());
     m_bench.linked.hover(cell ? std::optional((*m_rows[cell->row].table)[cell->logical]) : std::nullopt);
     explain(cell);
 }

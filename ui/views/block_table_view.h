@@ -30,7 +30,7 @@ protected:
     void takeFocused() override;
     void paintEvent(QPaintEvent* event) override;
     void mousePressEvent(QMouseEvent* event) override;
-    void mouseMoveEvent(QMouseEvent* event) override;
+    void hoverAt(QPointF point) override;
 
 private:
     QPoint scroll() const;

@@ -5,6 +5,7 @@
 #include "ui/views/hover_tip.h"
 
 #include <QKeyEvent>
+#include <QMouseEvent>
 #include <QScrollBar>
 
 namespace kvatlas::ui {
@@ -26,11 +27,25 @@ CellCanvas::CellCanvas(const Workbench& bench, const QString& name, const QStrin
     const auto repaint = [this] { viewport()->update(); };
     connect(&bench.linked, &LinkedState::selectionChanged, this, repaint);
     connect(&bench.linked, &LinkedState::hoverChanged, this, repaint);
+    connect(&bench.appearance, &Appearance::changed, this, &CellCanvas::refreshHover);
 }
 
 void CellCanvas::announceFocus() {
     announceFocusedCell(this);
     viewport()->update();
+}
+
+void CellCanvas::refreshHover() {
+    if (m_pointer)
+        hoverAt(*m_pointer);
+}
+
+void CellCanvas::leave() {
+    if (!m_pointer)
+        return;
+    m_pointer.reset();
+    m_bench.linked.hover({});
+    m_tip->withdraw();
 }
 
 void CellCanvas::resizeEvent(QResizeEvent*) {
@@ -39,6 +54,17 @@ void CellCanvas::resizeEvent(QResizeEvent*) {
 
 void CellCanvas::scrollContentsBy(int, int) {
     viewport()->update();
+    refreshHover();
+}
+
+void CellCanvas::mouseMoveEvent(QMouseEvent* event) {
+    m_pointer = event->position();
+    hoverAt(*m_pointer);
+}
+
+void CellCanvas::hideEvent(QHideEvent* event) {
+    QAbstractScrollArea::hideEvent(event);
+    leave();
 }
 
 bool CellCanvas::moveByKey(int key) {
@@ -88,10 +114,8 @@ void CellCanvas::focusOutEvent(QFocusEvent* event) {
 }
 
 bool CellCanvas::viewportEvent(QEvent* event) {
-    if (event->type() == QEvent::Leave) {
-        m_bench.linked.hover({});
-        m_tip->withdraw();
-    }
+    if (event->type() == QEvent::Leave)
+        leave();
     return QAbstractScrollArea::viewportEvent(event);
 }
 

@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // What painted views of cells have in common: scrolling, one focused cell that arrows move and Enter takes, a ring
-// around it when the keyboard put it there, a tooltip that goes when the pointer leaves. GUI thread.
+// around it when the keyboard put it there, a tooltip that tells what is under the pointer now, whatever moved, and
+// goes when the pointer leaves. GUI thread.
 #pragma once
 
 #include "ui/workbench.h"
 
 #include <QAbstractScrollArea>
+
+#include <optional>
 
 namespace kvatlas::ui {
 
@@ -26,15 +29,19 @@ protected:
     virtual void moveFocus(int columns, int rows) = 0; // by one cell
     virtual void takeFocused() = 0;                    // selects it
     virtual bool takeKey(int) { return false; }        // a key of the view's own
+    virtual void hoverAt(QPointF point) = 0;           // the pointer is there, in the viewport: hovers and explains
 
     bool showsRing() const { return m_ring && hasFocus(); }
     void announceFocus();
+    void refreshHover(); // what lies under a resting pointer may be another cell, or say something else
 
     void resizeEvent(QResizeEvent* event) override;
     void scrollContentsBy(int dx, int dy) override;
     void keyPressEvent(QKeyEvent* event) override;
     void focusInEvent(QFocusEvent* event) override;
     void focusOutEvent(QFocusEvent* event) override;
+    void mouseMoveEvent(QMouseEvent* event) override;
+    void hideEvent(QHideEvent* event) override;
     bool viewportEvent(QEvent* event) override;
     void changeEvent(QEvent* event) override;
 
@@ -43,7 +50,9 @@ protected:
 
 private:
     bool moveByKey(int key);
-    bool m_ring = false; // the focus came by the keyboard: shown on the cell
+    void leave();
+    std::optional<QPointF> m_pointer; // in the viewport
+    bool m_ring = false;              // the focus came by the keyboard: shown on the cell
 };
 
 } // namespace kvatlas::ui

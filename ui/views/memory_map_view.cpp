@@ -1,4 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+// Before Qt, whose `slots` is a macro.
+#include "core/query/inspector.h"
+
 #include "ui/views/memory_map_view.h"
 
 #include "core/query/memory_map.h"
@@ -96,6 +99,7 @@ void MemoryMapCanvas::setSnapshot(SnapshotPtr snapshot, const Lane* lane) {
         viewport()->update();
     else if (!changed.isEmpty())
         viewport()->update(changed);
+    refreshHover();
 }
 
 // Where the two differ, in the viewport's pixels; everything when that is too much to list.
@@ -130,6 +134,7 @@ void MemoryMapCanvas::relayout() {
     verticalScrollBar()->setSingleStep(
         m_layout.bands().empty() ? 1 : std::max(m_layout.bands().front().pitchY, static_cast<int>(16 * scale())));
     viewport()->update();
+    refreshHover();
     emit zoomChanged();
 }
 
@@ -191,8 +196,8 @@ void MemoryMapCanvas::mousePressEvent(QMouseEvent* event) {
         m_bench.linked.clearSelection();
 }
 
-void MemoryMapCanvas::mouseMoveEvent(QMouseEvent* event) {
-    const auto block = blockAt(event->position());
+void MemoryMapCanvas::hoverAt(QPointF point) {
+    const auto block = blockAt(point);
     m_bench.linked.hover(block);
     explain(block);
 }
@@ -213,7 +218,8 @@ void MemoryMapCanvas::explain(std::optional<BlockId> id) {
         rows.push_back({tr("last written"), tr("step %1").arg(block->writtenStep)});
     } else {
         rows.push_back({tr("size"), bytesText(shape.blockBytes)});
-        rows.push_back({tr("since"), tr("step %1").arg(block->changedStep)});
+        const query::Fact change = query::lastChange(*block); // as the inspector says it
+        rows.push_back({QString::fromStdString(change.name).toLower(), QString::fromStdString(change.value)});
     }
     const QRect local = logicalRect(*id);
     m_tip->present(m_bench.theme(), tr("Block %1").arg(id->index()), std::move(rows),

@@ -40,7 +40,7 @@ protected:
     bool takeKey(int key) override;
     void paintEvent(QPaintEvent* event) override;
     void mousePressEvent(QMouseEvent* event) override;
-    void mouseMoveEvent(QMouseEvent* event) override;
+    void hoverAt(QPointF point) override;
     void wheelEvent(QWheelEvent* event) override;
 
 private:
