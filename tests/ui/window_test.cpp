@@ -17,6 +17,7 @@
 
 #include <QAbstractItemModelTester>
 #include <QAccessible>
+#include <QComboBox>
 #include <QDir>
 #include <QElapsedTimer>
 #include <QLabel>
@@ -599,6 +600,31 @@ private Q_SLOTS:
             const auto* run = stage.window->setup().findChild<QPushButton*>("runButton");
             QCOMPARE(run->visibleRegion().boundingRect(), run->rect());
         }
+    }
+
+    void focusRingIsWholeAroundEveryField() {
+        Stage stage;
+        stage.openRecorded();
+        stage.goTo(80);
+        const auto whole = [&](QWidget* field) {
+            field->setFocus(Qt::TabFocusReason);
+            QTest::qWait(20);
+            const QImage picture = stage.window->grab().toImage();
+            const QRect ring = QRect(field->mapTo(stage.window.get(), QPoint()), field->size()).adjusted(-4, -4, 3, 3);
+            const QColor accent = stage.appearance.theme().accent;
+            for (const QPoint at :
+                 {QPoint(ring.left() + 1, ring.center().y()), QPoint(ring.right(), ring.center().y()),
+                  QPoint(ring.center().x(), ring.top() + 1), QPoint(ring.center().x(), ring.bottom())})
+                if (picture.pixelColor(at) != accent)
+                    return false;
+            return true;
+        };
+        QVERIFY(whole(stage.window->requests().findChild<QTableView*>()));
+        stage.window->findChild<QTabBar*>()->setCurrentIndex(0);
+        QVERIFY(whole(stage.window->setup().findChild<QPlainTextEdit*>()));
+        for (QComboBox* combo : stage.window->setup().findChildren<QComboBox*>())
+            QVERIFY2(whole(combo), qPrintable(combo->accessibleName()));
+        QVERIFY(whole(stage.window->setup().findChild<QPushButton*>("runButton")));
     }
 
     void narrowWindowTurnsTheInspectorIntoARail() {

@@ -18,7 +18,8 @@ namespace kvatlas::ui {
 namespace {
 
 constexpr int kShownIntervalMs = 100;
-constexpr int kMargin = 12, kGap = 6; // before and after the chips
+constexpr int kRing = 4;                      // room for the focus ring around the list
+constexpr int kMargin = 12 - kRing, kGap = 6; // before and after the chips
 
 QTextCharFormat inked(const QColor& ink) {
     QTextCharFormat format;
@@ -89,7 +90,7 @@ RequestsPanel::RequestsPanel(const Workbench& bench, QWidget* parent)
     , m_bench(bench) {
     setAccessibleName(tr("Requests"));
     auto* column = new QVBoxLayout(this);
-    column->setContentsMargins(0, 8, 0, 12);
+    column->setContentsMargins(kRing, 8, kRing, 12);
     column->setSpacing(8);
     m_model = new RequestsModel(this);
     m_table = new QTableView(this);
@@ -115,7 +116,7 @@ RequestsPanel::RequestsPanel(const Workbench& bench, QWidget* parent)
     column->addWidget(m_table);
 
     m_head = new QLabel(this);
-    m_head->setContentsMargins(16, 0, 16, 0);
+    m_head->setContentsMargins(16 - kRing, 0, 16 - kRing, 0);
     m_head->setWordWrap(true);
     column->addWidget(m_head);
     m_text = new QPlainTextEdit(this);
@@ -123,11 +124,11 @@ RequestsPanel::RequestsPanel(const Workbench& bench, QWidget* parent)
     m_text->setReadOnly(true);
     m_text->setFrameShape(QFrame::NoFrame);
     m_text->setTabChangesFocus(true);
-    m_text->document()->setDocumentMargin(16);
+    m_text->document()->setDocumentMargin(16 - kRing);
     column->addWidget(m_text, 1);
     m_cancel = new QPushButton(tr("Cancel request"), this);
     auto* row = new QHBoxLayout;
-    row->setContentsMargins(16, 0, 16, 0);
+    row->setContentsMargins(16 - kRing, 0, 16 - kRing, 0);
     row->addStretch(1);
     row->addWidget(m_cancel);
     column->addLayout(row);

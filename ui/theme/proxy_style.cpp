@@ -222,6 +222,8 @@ int ProxyStyle::styleHint(StyleHint hint, const QStyleOption* option, const QWid
     switch (hint) {
     case SH_ToolTip_WakeUpDelay:
         return kTooltipDelayMs;
+    case SH_FocusFrame_AboveWidget: // else its next parent cuts it
+        return 1;
     case SH_ComboBox_Popup:
         return 0;
     case SH_UnderlineShortcut:
