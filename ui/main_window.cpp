@@ -185,8 +185,10 @@ void MainWindow::buildCentre() {
     connect(m_setup, &SetupPanel::browseForModel, this, &MainWindow::browseModel);
     connect(m_setup, &SetupPanel::choiceChanged, this, &MainWindow::refreshEmpty);
     connect(m_setup, &SetupPanel::promptAdded, this, [this](const QString& json) {
-        if (Lane* lane = m_lanes.lane(0))
+        if (Lane* lane = m_lanes.lane(0)) {
+            m_requests->awaitNext();
             lane->send(source::Submit{json.toStdString()});
+        }
         showLeftPanel(1);
     });
     connect(m_toolbar, &ToolStrip::playRequested, this, &MainWindow::run);

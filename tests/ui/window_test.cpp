@@ -379,6 +379,42 @@ private Q_SLOTS:
         QVERIFY(!add->isEnabled()); // the field is empty again
     }
 
+    void newRequestIsShownWhenItArrives() {
+        Stage stage;
+        stage.launcher.options.paused = true;
+        stage.window->run();
+        stage.settle();
+        stage.window->lanes().stepBy(4);
+        Lane* lane = stage.window->lanes().lane(0);
+        QTRY_VERIFY(!lane->latest()->requests.empty());
+        QTest::qWait(300);
+        const RequestId before = lane->latest()->requests.back().request;
+        stage.window->setup().findChild<QPlainTextEdit*>()->setPlainText("And the sea?");
+        for (QPushButton* button : stage.window->setup().findChildren<QPushButton*>())
+            if (button->text() == QStringLiteral("Add prompt"))
+                button->click();
+        QVERIFY(stage.window->linked().selection().request == RequestId());
+        stage.window->lanes().stepBy(40); // the script has no ear for prompts; its next request stands for it
+        QTRY_VERIFY(before < stage.window->linked().selection().request);
+    }
+
+    void cancellingLeavesTheFocusInTheList() {
+        Stage stage;
+        stage.launcher.options.paused = true;
+        stage.window->run();
+        stage.settle();
+        stage.window->lanes().stepBy(4);
+        Lane* lane = stage.window->lanes().lane(0);
+        QTRY_VERIFY(!lane->latest()->requests.empty());
+        stage.window->linked().select({lane->latest()->requests.front().request, {}, {}});
+        auto* cancel = stage.window->requests().findChild<QPushButton*>();
+        QTRY_VERIFY(cancel->isEnabled());
+        cancel->setFocus();
+        stage.window->lanes().setPlaying(true); // it ends by itself
+        QTRY_VERIFY(!cancel->isEnabled());
+        QCOMPARE(stage.window->focusWidget(), stage.window->requests().findChild<QTableView*>());
+    }
+
     void requestsModelKeepsTheRulesOfItemModels() {
         RequestsModel model;
         QAbstractItemModelTester tester(&model, QAbstractItemModelTester::FailureReportingMode::QtTest);

@@ -193,8 +193,28 @@ RequestId RequestsPanel::shownRequest() const {
     return first ? first->request : RequestId();
 }
 
+void RequestsPanel::awaitNext() {
+    m_awaitedAfter = newestRequest();
+}
+
+RequestId RequestsPanel::newestRequest() const {
+    const Lane* lane = m_bench.lanes.lane(0);
+    RequestId newest;
+    if (lane && !lane->history()->requests.empty())
+        newest = lane->history()->requests.back().request;
+    if (lane && !lane->latest()->requests.empty())
+        newest = std::max(newest, lane->latest()->requests.back().request);
+    return newest;
+}
+
 void RequestsPanel::refreshRows() {
     const Lane* lane = m_bench.lanes.lane(0);
+    if (!lane)
+        m_awaitedAfter.reset();
+    if (const RequestId newest = newestRequest(); m_awaitedAfter && *m_awaitedAfter < newest) {
+        m_awaitedAfter.reset();
+        m_bench.linked.select({newest, {}, {}});
+    }
     std::vector<trace::RequestRow> rows;
     if (lane) {
         rows = lane->history()->requests;
@@ -227,7 +247,10 @@ void RequestsPanel::refreshText() {
     const RequestId request = shownRequest();
     const trace::RequestRow* row = m_model->rowAt(m_model->rowOf(request));
     m_cancel->setVisible(lane && lane->capabilities().submit);
-    m_cancel->setEnabled(lane && row && !row->finishedStep && !lane->ended());
+    const bool cancels = lane && row && !row->finishedStep && !lane->ended();
+    if (!cancels && m_cancel->hasFocus())
+        m_table->setFocus(Qt::OtherFocusReason); // else it goes wherever the next control is
+    m_cancel->setEnabled(cancels);
     if (!lane || request == RequestId()) {
         m_head->setText(tr("No request yet"));
         m_text->clear();

@@ -10,6 +10,8 @@
 #include <QTimer>
 #include <QWidget>
 
+#include <optional>
+
 class QLabel;
 class QPlainTextEdit;
 class QPushButton;
@@ -23,6 +25,7 @@ public:
     explicit RequestsPanel(const Workbench& bench, QWidget* parent = nullptr);
     RequestsModel& model() { return *m_model; }
     QString shownText() const;
+    void awaitNext(); // selects the next request that arrives
 
 protected:
     void resizeEvent(QResizeEvent* event) override;
@@ -34,6 +37,7 @@ private:
     void refreshText();
     void takeSelection();
     RequestId shownRequest() const;
+    RequestId newestRequest() const;
 
     const Workbench m_bench;
     RequestsModel* m_model;
@@ -42,6 +46,7 @@ private:
     QPlainTextEdit* m_text;
     QPushButton* m_cancel;
     QTimer m_shownTimer;
+    std::optional<RequestId> m_awaitedAfter;
     RequestId m_textOf;
     std::pair<std::size_t, std::size_t> m_textTokens; // of what is shown: prompt, output
     QString m_prompt, m_output;
