@@ -316,6 +316,24 @@ private Q_SLOTS:
         QVERIFY(!tip->isVisible());
     }
 
+    void legendOfAgeAndReferencesShowsTheScale() {
+        Stage stage;
+        stage.openRecorded();
+        stage.goTo(80);
+        for (ColourBy way : {ColourBy::Age, ColourBy::References}) {
+            stage.window->linked().setColourBy(way);
+            const auto legend = stage.window->memoryMap().legend();
+            QCOMPARE(legend.front().mark, LegendEntry::Mark::Scale);
+            QVERIFY(!legend.front().text.isEmpty() && !legend.front().value.isEmpty());
+            QCOMPARE(legend.back().text, QStringLiteral("free"));
+            const QString shots = qEnvironmentVariable("KVATLAS_SHOTS");
+            if (!shots.isEmpty())
+                stage.window->grab().save(QDir(shots).filePath(QString("legend-%1.png").arg(int(way))));
+        }
+        stage.window->linked().setColourBy(ColourBy::Owner);
+        QCOMPARE(stage.window->memoryMap().legend().front().text, QStringLiteral("active"));
+    }
+
     void controlWheelZoomsAboutThePointerAndZeroFits() {
         Stage stage;
         stage.openRecorded();

@@ -387,11 +387,19 @@ std::vector<LegendEntry> MemoryMapView::legend() const {
     const auto entry = [](CellShape shape, const QColor& colour, const QString& text, std::uint64_t count) {
         return LegendEntry{LegendEntry::Mark::Cell, CellLook{shape, colour, 0.6, {}, 0, false}, text, grouped(count)};
     };
-    std::vector<LegendEntry> entries{
-        entry(CellShape::Solid, look.state.active, tr("active"), counts.active),
-        entry(CellShape::PartFilled, look.state.active, tr("of these part filled"), counts.partFilled)};
-    if (counts.shared > 0)
-        entries.push_back(entry(CellShape::Solid, look.shared(), tr("of these shared"), counts.shared));
+    std::vector<LegendEntry> entries;
+    const ColourBy colourBy = m_bench.linked.colourBy();
+    if (colourBy == ColourBy::Age) // the ends of core/query/memory_map.h
+        entries.push_back(
+            {LegendEntry::Mark::Scale, {}, tr("written in this step"), tr("%1 steps ago or more").arg(grouped(4095))});
+    else if (colourBy == ColourBy::References)
+        entries.push_back({LegendEntry::Mark::Scale, {}, tr("1 reference"), tr("17 or more")});
+    else {
+        entries = {entry(CellShape::Solid, look.state.active, tr("active"), counts.active),
+                   entry(CellShape::PartFilled, look.state.active, tr("of these part filled"), counts.partFilled)};
+        if (counts.shared > 0)
+            entries.push_back(entry(CellShape::Solid, look.shared(), tr("of these shared"), counts.shared));
+    }
     if (counts.cached > 0)
         entries.push_back(entry(CellShape::Hollow, look.state.cached, tr("cached"), counts.cached));
     entries.push_back(entry(CellShape::Free, look.state.freeLine, tr("free"), counts.free));

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ui/views/picture.h"
 
+#include "ui/theme/colour_map.h"
+
 #include <QFontMetrics>
 
 namespace kvatlas::ui {
@@ -14,6 +16,23 @@ int paintLegend(QPainter& painter, const QRect& rect, const Theme& theme, const 
     CellPainter cells;
     for (const LegendEntry& entry : entries) {
         const int textWidth = textMetrics.horizontalAdvance(entry.text);
+        if (entry.mark == LegendEntry::Mark::Scale) {
+            constexpr int kWidth = 64;
+            const int endWidth = textMetrics.horizontalAdvance(entry.value);
+            const int all = textWidth + 6 + kWidth + 6 + endWidth;
+            if (x + all > rect.x() + rect.width())
+                break;
+            for (int i = 0; i < kWidth; ++i)
+                painter.fillRect(x + textWidth + 6 + i, rect.y() + (rect.height() - side) / 2, 1, side,
+                                 QColor(viridis()[static_cast<std::size_t>(i * 255 / (kWidth - 1))]));
+            painter.setPen(theme.text2);
+            painter.setFont(text);
+            painter.drawText(QRect(x, rect.y(), textWidth + 2, rect.height()), Qt::AlignVCenter, entry.text);
+            painter.drawText(QRect(x + all - endWidth, rect.y(), endWidth + 2, rect.height()), Qt::AlignVCenter,
+                             entry.value);
+            x += all + 14;
+            continue;
+        }
         const int valueWidth = entry.value.isEmpty() ? 0 : 6 + valueMetrics.horizontalAdvance(entry.value);
         if (x + side + 6 + textWidth + valueWidth > rect.x() + rect.width())
             break;
@@ -38,6 +57,8 @@ int paintLegend(QPainter& painter, const QRect& rect, const Theme& theme, const 
                 painter.fillRect(device.x() + device.width() * 7 / 12, middle, device.width() * 5 / 12, line,
                                  entry.look.colour);
                 break;
+            case LegendEntry::Mark::Scale:
+                break; // above
             case LegendEntry::Mark::Tick:
                 painter.fillRect(device.center().x(), device.y(), line, device.height(), entry.look.colour);
                 break;

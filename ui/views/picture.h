@@ -14,9 +14,9 @@
 namespace kvatlas::ui {
 
 struct LegendEntry {
-    enum class Mark { Cell, Line, DashedLine, Tick, Hatch } mark = Mark::Cell;
-    CellLook look; // Cell; else its colour
-    QString text, value;
+    enum class Mark { Cell, Line, DashedLine, Tick, Hatch, Scale } mark = Mark::Cell;
+    CellLook look;       // Cell; else its colour
+    QString text, value; // of a scale: its two ends, before and behind it
     friend bool operator==(const LegendEntry&, const LegendEntry&) = default;
 };
 
