@@ -358,6 +358,25 @@ private Q_SLOTS:
         QCOMPARE(map.cell(), fitted);
     }
 
+    void zoomByKeysKeepsTheSelectedBlockInSight() {
+        Stage stage;
+        stage.openRecorded();
+        stage.goTo(80);
+        MemoryMapCanvas& map = stage.window->memoryMap().canvas();
+        map.setFocus();
+        for (std::uint32_t index : {0u, 35u, 140u, 181u}) {
+            QTest::keyClick(&map, Qt::Key_0);
+            const BlockId block(PoolId(0), index);
+            stage.window->linked().select({RequestId(), block, {}});
+            for (int i = 0; i < 30; ++i) {
+                QTest::keyClick(&map, Qt::Key_Plus);
+                const QRect seen(QPoint(0, map.verticalScrollBar()->value()), map.viewport()->size());
+                QVERIFY2(seen.contains(map.layout().rectOf(block).center()),
+                         qPrintable(QStringLiteral("block %1 at %2 px").arg(index).arg(map.cell())));
+            }
+        }
+    }
+
     void singleLettersActOnViewsButNotInTextFields() {
         Stage stage;
         stage.openRecorded();

@@ -265,8 +265,14 @@ void MemoryMapCanvas::ensureVisible(BlockId block) {
         bar->setValue(rect.bottom() - bar->pageStep() + rect.height());
 }
 
+QPoint MemoryMapCanvas::zoomCentre() const {
+    for (const std::optional<BlockId>& block : {m_bench.linked.selection().block, m_focused})
+        if (block && viewport()->rect().contains(logicalRect(*block).center()) && blockOf(*m_snapshot, *block))
+            return logicalRect(*block).center();
+    return viewport()->rect().center();
+}
+
 bool MemoryMapCanvas::takeKey(int key) {
-    const QPoint middle = viewport()->rect().center();
     switch (key) {
     case Qt::Key_PageUp:
         verticalScrollBar()->triggerAction(QAbstractSlider::SliderPageStepSub);
@@ -276,13 +282,13 @@ bool MemoryMapCanvas::takeKey(int key) {
         return true;
     case Qt::Key_Plus:
     case Qt::Key_Equal:
-        zoomBy(1, middle);
+        zoomBy(1, zoomCentre());
         return true;
     case Qt::Key_Minus:
-        zoomBy(-1, middle);
+        zoomBy(-1, zoomCentre());
         return true;
     case Qt::Key_0:
-        zoomTo(0, middle);
+        zoomTo(0, zoomCentre());
         return true;
     default:
         return false;
@@ -335,8 +341,8 @@ MemoryMapView::MemoryMapView(const Workbench& bench, std::size_t laneIndex, QWid
     }
     m_colour->setMenu(menu);
     this->menu()->addAction(tr("Fit"), this, [this] { m_canvas->zoomTo(0, {}); });
-    this->menu()->addAction(tr("Zoom in"), this, [this] { m_canvas->zoomBy(1, m_canvas->rect().center()); });
-    this->menu()->addAction(tr("Zoom out"), this, [this] { m_canvas->zoomBy(-1, m_canvas->rect().center()); });
+    this->menu()->addAction(tr("Zoom in"), this, [this] { m_canvas->zoomBy(1, m_canvas->zoomCentre()); });
+    this->menu()->addAction(tr("Zoom out"), this, [this] { m_canvas->zoomBy(-1, m_canvas->zoomCentre()); });
 
     connect(&bench.lanes, &LaneSet::shownChanged, this, &MemoryMapView::refresh);
     connect(&bench.lanes, &LaneSet::lanesChanged, this, &MemoryMapView::refresh);

@@ -24,6 +24,7 @@ public:
     int cell() const { return m_layout.cellLogical(); }
     void zoomTo(int cell, QPoint about); // logical pixels; 0 fits
     void zoomBy(int notches, QPoint about);
+    QPoint zoomCentre() const; // of keys and menu: the selected, else the focused block in sight, else the middle
     bool fitting() const { return m_cell == 0; }
 
     QString focusedCellName() const override;
