@@ -89,6 +89,38 @@ class PaintingTest : public QObject {
     Q_OBJECT
 
 private Q_SLOTS:
+    void frameOfASelectedBarKeepsOffItsNeighbours() {
+        const Theme theme = loadTheme(ThemeName::Light);
+        std::vector<trace::RequestRow> rows(8);
+        for (std::size_t i = 0; i < rows.size(); ++i) {
+            rows[i].request = RequestId(i + 1);
+            rows[i].arrivedStep = 0;
+            rows[i].admittedStep = rows[i].firstTokenStep = 1;
+        }
+        TimelineScale scale;
+        scale.lastStep = 40;
+        scale.width = 600;
+        const query::RequestBars bars = query::requestBars(rows, scale.axis(), 30, {});
+        const auto painted = [&](RequestId selected) {
+            QImage image(600, 82, QImage::Format_RGB32);
+            image.fill(theme.panel);
+            QPainter painter(&image);
+            RequestBarPainter::paint(painter, image.rect(), theme, bars, {selected, {}, {}});
+            return image;
+        };
+        const QImage image = painted(RequestId(5));
+        int top = -1, bottom = -1;
+        const int x = 300;
+        for (int y = 0; y < image.height(); ++y)
+            if (image.pixelColor(x, y) == theme.select) {
+                top = top < 0 ? y : top;
+                bottom = y;
+            }
+        constexpr int kBar = 8; // of eight lanes in 82 px; a pixel on each side, of a gap of one or two
+        QVERIFY(top > 0);
+        QCOMPARE(bottom - top + 1, kBar + 2);
+    }
+
     void fitShowsTheWholeDefaultPool() {
         const auto snapshot = poolOf(182, [](auto, auto&) {});
         const MapLayout layout = MapLayout::make(snapshot->pools, {536, 297}, 1, 0);

@@ -15,7 +15,6 @@ constexpr int kPadding = 8, kRowHeight = 18, kColumnGap = 16, kDelayMs = 400, kD
 
 HoverTip::HoverTip(QWidget* owner)
     : QWidget(owner, Qt::ToolTip | Qt::FramelessWindowHint) {
-    setAttribute(Qt::WA_TranslucentBackground);
     setAttribute(Qt::WA_ShowWithoutActivating);
     setAttribute(Qt::WA_TransparentForMouseEvents);
     setAccessibleName(tr("Tooltip"));
@@ -69,11 +68,8 @@ void HoverTip::place() {
 
 void HoverTip::paintEvent(QPaintEvent*) {
     QPainter painter(this);
-    painter.setRenderHint(QPainter::Antialiasing);
-    painter.setPen(QPen(m_theme.lineStrong, 1));
-    painter.setBrush(m_theme.raised);
-    painter.drawRoundedRect(QRectF(rect()).adjusted(0.5, 0.5, -0.5, -0.5), m_theme.radiusControl,
-                            m_theme.radiusControl);
+    painter.fillRect(rect(), m_theme.lineStrong); // square: round corners are black where nothing composes windows
+    painter.fillRect(rect().adjusted(1, 1, -1, -1), m_theme.raised);
     QRect row(kPadding, kPadding, width() - 2 * kPadding, kRowHeight);
     painter.setFont(m_theme.textFont(m_theme.type.body, QFont::DemiBold));
     painter.setPen(m_theme.text);

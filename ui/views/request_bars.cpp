@@ -84,10 +84,10 @@ void RequestBarPainter::paint(QPainter& painter, const QRect& rect, const Theme&
             painter.drawText(spanRect(bar.decode, whole, rect.x()).adjusted(4, -1, 0, 1),
                              Qt::AlignLeft | Qt::AlignVCenter, number);
         }
-        if (selection.request == bar.request) {
+        if (selection.request == bar.request) { // half outside: the gap between packed lanes is 1 or 2 px
             painter.setBrush(Qt::NoBrush);
             painter.setPen(QPen(theme.select, 2));
-            painter.drawRect(whole.adjusted(-1, -1, 1, 1));
+            painter.drawRect(whole.adjusted(-1, 0, 1, 0));
         }
     }
 }
