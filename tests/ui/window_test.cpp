@@ -700,6 +700,30 @@ private Q_SLOTS:
         QVERIFY(whole(stage.window->setup().findChild<QPushButton*>("runButton")));
     }
 
+    void namesAreShortenedOnlyWithoutRoom() {
+        for (QSize size : {QSize(1600, 1000), QSize(1366, 768)}) {
+            Stage stage(size);
+            Choices choices = stage.launcher.choices();
+            choices.models.front().name = "SmolLM2-135M-Instruct.Q4_1";
+            choices.scenarios.front().name = "Long and short together";
+            choices.strategies[1].name = "Contiguous, reserves what the longest request asks for";
+            stage.window->setup().setChoices(choices);
+            QTest::qWait(20);
+            QStringList texts;
+            for (const QToolButton* button : stage.window->toolbar().findChildren<QToolButton*>())
+                texts << button->text();
+            QVERIFY2(texts.contains("SmolLM2-135M-Instruct.Q4_1"), qPrintable(texts.join("; ")));
+            QVERIFY2(texts.contains("Long and short together"), qPrintable(texts.join("; ")));
+            QVERIFY(stage.window->toolbar().width() <= size.width());
+            for (QComboBox* combo : stage.window->setup().findChildren<QComboBox*>()) {
+                combo->showPopup();
+                QVERIFY(combo->view()->sizeHintForColumn(0) <= combo->view()->viewport()->width());
+                QVERIFY(combo->view()->sizeHintForRow(0) >= 24);
+                combo->hidePopup();
+            }
+        }
+    }
+
     void narrowWindowTurnsTheInspectorIntoARail() {
         Stage stage({1366, 768});
         QVERIFY(stage.window->compact());

@@ -6,6 +6,7 @@
 #include "ui/theme/glyphs.h"
 #include "ui/theme/number_text.h"
 
+#include <QAbstractItemView>
 #include <QCheckBox>
 #include <QComboBox>
 #include <QFileInfo>
@@ -25,6 +26,11 @@ constexpr int kOwnPrompts = -1; // the scenario that is none
 
 QString fromPath(const std::filesystem::path& path) {
     return QString::fromStdString(path.string());
+}
+
+// A combo box is as wide as its panel; its list is as wide as what it lists.
+void fitList(QComboBox& combo) {
+    combo.view()->setMinimumWidth(combo.view()->sizeHintForColumn(0) + 16);
 }
 
 QString strategySummary(const std::string& json) {
@@ -191,6 +197,8 @@ void SetupPanel::restyle() {
         colour(label, theme.text3);
     }
     m_recordAbout->setFont(theme.monoFont(theme.type.small));
+    for (QComboBox* combo : {m_model, m_strategy, m_scenario, m_arithmetic})
+        fitList(*combo);
     for (QWidget* field : {static_cast<QWidget*>(m_threads), static_cast<QWidget*>(m_maxTokens)})
         field->setFixedHeight(m_bench.appearance.heights().control);
     m_run->setFont(theme.textFont(theme.type.body, QFont::DemiBold));
@@ -223,6 +231,8 @@ void SetupPanel::setChoices(const Choices& choices) {
     chooseStrategy(strategy);
     if (!scenario.isEmpty())
         chooseScenario(scenario);
+    for (QComboBox* combo : {m_model, m_strategy, m_scenario})
+        fitList(*combo);
     refresh();
     emit choiceChanged();
 }
@@ -237,6 +247,7 @@ void SetupPanel::chooseModel(const QString& file) {
             m_model->clear();
         m_model->addItem(info.completeBaseName(), file);
         m_model->setEnabled(true);
+        fitList(*m_model);
         index = m_model->count() - 1;
     }
     m_model->setCurrentIndex(index);

@@ -72,6 +72,7 @@ ToolStrip::ToolStrip(const Workbench& bench, SetupPanel& setup, QWidget* parent)
     , m_setup(setup)
     , m_speedIndex(kSpeeds.size() - 1) {
     setAccessibleName(tr("Toolbar"));
+    setMinimumWidth(1); // the texts give way, not the window
     m_row = new QHBoxLayout(this);
     m_row->setContentsMargins(8, 0, 12, 1);
     m_row->setSpacing(4);
@@ -220,20 +221,14 @@ void ToolStrip::refresh() {
     const Theme& theme = m_bench.theme();
     const Lane* lane = m_bench.lanes.lane(0);
     const auto run = lane ? lane->latest()->run : nullptr;
-    const auto putText = [](QToolButton* button, const QString& what, const QString& text) {
-        button->setText(text);
+    const auto name = [](QToolButton* button, const QString& what, const QString& text) {
         button->setAccessibleName(what + QLatin1String(": ") + text);
     };
-    QString model = m_setup.modelName();
-    if (lane && !lane->modelName().isEmpty())
-        model = lane->modelName();
-    putText(m_model, tr("Model"),
-            QFontMetrics(m_model->font()).elidedText(model, Qt::ElideRight, m_compact ? 150 : 220));
-    putText(m_scenario, tr("Scenario"),
-            QFontMetrics(m_scenario->font())
-                .elidedText(lane && !lane->info().title.empty() ? QString::fromStdString(lane->info().title)
-                                                                : m_setup.scenarioName(),
-                            Qt::ElideRight, m_compact ? 150 : 220));
+    m_modelText = lane && !lane->modelName().isEmpty() ? lane->modelName() : m_setup.modelName();
+    name(m_model, tr("Model"), m_modelText);
+    m_scenarioText =
+        lane && !lane->info().title.empty() ? QString::fromStdString(lane->info().title) : m_setup.scenarioName();
+    name(m_scenario, tr("Scenario"), m_scenarioText);
     QString strategy = m_setup.strategyName();
     if (run)
         if (const auto parsed = strategy::parse(run->strategyJson); parsed && !parsed->name.empty())
@@ -251,7 +246,8 @@ void ToolStrip::refresh() {
     m_back->setEnabled(lane && m_bench.linked.cursor() > 0);
     m_speed->setEnabled(!lane || control);
     const bool recorded = lane && !lane->capabilities().live;
-    putText(m_speed, tr("Speed"), speedText(kSpeeds[m_speedIndex], recorded));
+    m_speed->setText(speedText(kSpeeds[m_speedIndex], recorded));
+    name(m_speed, tr("Speed"), m_speed->text());
     m_speed->menu()->actions().back()->setText(speedText(kSpeeds.back(), recorded));
     m_follow->setVisible(true);
     m_follow->setEnabled(lane && lane->capabilities().live);
@@ -271,6 +267,26 @@ void ToolStrip::refresh() {
             : QStringLiteral("<span style='color:%1'>●</span> %2").arg(theme.good.name(), backend.toHtmlEscaped()));
     m_backend->setAccessibleDescription(backend);
     m_backend->setToolTip(backend);
+    fitPickers();
+}
+
+void ToolStrip::fitPickers() {
+    m_model->setText(m_modelText);
+    m_scenario->setText(m_scenarioText);
+    const int excess = m_row->sizeHint().width() - width();
+    if (excess <= 0)
+        return;
+    const QFontMetrics metrics(m_model->font());
+    const int model = metrics.horizontalAdvance(m_modelText), scenario = metrics.horizontalAdvance(m_scenarioText);
+    const int room = std::max(0, model + scenario - excess), half = room / 2;
+    const int forModel = model <= half ? model : std::max(half, room - scenario);
+    m_model->setText(metrics.elidedText(m_modelText, Qt::ElideRight, forModel));
+    m_scenario->setText(metrics.elidedText(m_scenarioText, Qt::ElideRight, room - forModel));
+}
+
+void ToolStrip::resizeEvent(QResizeEvent* event) {
+    QWidget::resizeEvent(event);
+    fitPickers();
 }
 
 } // namespace kvatlas::ui

@@ -32,6 +32,7 @@ signals:
 
 protected:
     void paintEvent(QPaintEvent* event) override;
+    void resizeEvent(QResizeEvent* event) override;
 
 private:
     class LaneChip;
@@ -40,12 +41,14 @@ private:
     void restyle();
     void refresh();
     void refreshPickers();
+    void fitPickers(); // shortens model and scenario only where there is no room for them
     void togglePlay();
 
     const Workbench m_bench;
     SetupPanel& m_setup;
     QToolButton *m_model, *m_scenario, *m_back, *m_play, *m_step, *m_speed, *m_follow;
     QMenu *m_modelMenu, *m_scenarioMenu;
+    QString m_modelText, m_scenarioText;
     QHBoxLayout* m_row;
     LaneChip* m_chip;
     QLabel* m_backend;

@@ -253,6 +253,10 @@ QSize ProxyStyle::sizeFromContents(ContentsType type, const QStyleOption* option
     case CT_SpinBox:
         result.setHeight(height);
         break;
+    case CT_ItemViewItem: // of a combo box's list: a target to click
+        if (widget && widget->inherits("QComboBoxListView"))
+            result.setHeight(std::max(result.height(), 24));
+        break;
     case CT_CheckBox:
     case CT_RadioButton:
         result.setHeight(std::max(result.height(), 24));
