@@ -487,8 +487,55 @@ private Q_SLOTS:
         QCOMPARE(cell(4, RequestsModel::FirstToken), QStringLiteral("12.0 ms"));
         QCOMPARE(cell(8, RequestsModel::Interval), QStringLiteral("–"));
         QCOMPARE(cell(9, RequestsModel::Interval), QStringLiteral("10.0 ms"));
+        // The state that is shown knows better than a history that lags.
+        rows[0].firstTokenStep = 4;
+        rows[0].finishedStep.reset();
+        auto shown = std::make_shared<state::Snapshot>();
+        const auto stateOf = [&](std::size_t row) {
+            model.setRows(rows, 30, shown);
+            return model.data(model.index(static_cast<int>(row), RequestsModel::Status), Qt::DisplayRole).toString();
+        };
+        QCOMPARE(stateOf(0), QStringLiteral("not known")); // there is no run in it
+        QCOMPARE(model.data(model.index(0, RequestsModel::Tokens), Qt::DisplayRole).toString(), QStringLiteral("–"));
+        shown->run = std::make_shared<trace::RunStarted>();
+        QCOMPARE(stateOf(0), QStringLiteral("finished"));
+        state::RequestState waiting;
+        waiting.request = RequestId(2);
+        state::RequestState later = waiting;
+        later.request = RequestId(7);
+        later.status = state::RequestStatus::Running;
+        later.outputTokens = 3;
+        shown->requests = {waiting, later};
+        QCOMPARE(stateOf(1), QStringLiteral("waiting"));
+        QCOMPARE(stateOf(3), QStringLiteral("decode"));
+        QCOMPARE(model.rowCount(), 4);
         model.setRows({}, 0);
         QCOMPARE(model.rowCount(), 0);
+    }
+
+    void statusListAndMapShowTheSameStep() {
+        Stage stage;
+        stage.launcher.options.paused = true;
+        stage.window->run();
+        stage.settle();
+        Lane* lane = stage.window->lanes().lane(0);
+        for (int i = 0; i < 12; ++i) {
+            QTest::qWait(110);
+            const Step before = lane->latest()->step;
+            stage.window->lanes().stepBy(1);
+            for (int tries = 0; tries < 200 && lane->shown()->step == before; ++tries)
+                QTest::qWait(1);
+            // At once: no timer stands between.
+            const QString step = QStringLiteral("step %1").arg(lane->shown()->step);
+            QVERIFY2(stage.window->status().text().contains(step), qPrintable(stage.window->status().text()));
+            RequestsModel& model = stage.window->requests().model();
+            for (const state::RequestState& alive : lane->shown()->requests) {
+                const int row = model.rowOf(alive.request);
+                QVERIFY(row >= 0);
+                QCOMPARE(model.data(model.index(row, RequestsModel::Tokens), Qt::DisplayRole).toString(),
+                         QStringLiteral("%1 + %2").arg(alive.promptTokens).arg(alive.outputTokens));
+            }
+        }
     }
 
     void textOfAFinishedRequestStopsAtTheCursor() {

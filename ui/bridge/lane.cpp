@@ -14,6 +14,13 @@ constexpr qint64 kHistoryPatienceMs = 2000; // a newer question may have cancell
 constexpr qint64 kInfoIntervalMs = 500;
 constexpr std::uint32_t kHistoryRows = 4096;
 
+RequestId idOf(const state::RequestState& request) {
+    return request.request;
+}
+RequestId idOf(RequestId request) {
+    return request;
+}
+
 // On the source's thread.
 Result<SnapshotPtr> foldState(source::StateAtAnswer& answer) {
     state::CacheState folded;
@@ -75,6 +82,12 @@ Step Lane::lastStep() const {
 bool Lane::idle() const {
     return m_info.capabilities.live && m_latest->run && !m_latest->ended && m_latest->requests.empty() &&
            m_latest->stepEnded;
+}
+
+bool Lane::alive(RequestId request) const {
+    const auto& requests = m_latest->requests;
+    return std::binary_search(requests.begin(), requests.end(), request,
+                              [](const auto& a, const auto& b) { return idOf(a) < idOf(b); });
 }
 
 void Lane::follow() {

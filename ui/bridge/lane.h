@@ -42,6 +42,7 @@ public:
     HistoryPtr history() const { return m_history; } // never null
     Step lastStep() const;                           // newest step that can be shown
     bool ended() const { return m_latest->ended; }
+    bool alive(RequestId request) const; // in the newest state, not at the cursor
     bool playing() const { return m_playing; }
     bool idle() const; // a run that has nothing to do until a prompt comes
 

@@ -6,6 +6,7 @@
 #include "ui/bridge/lane.h"
 #include "ui/bridge/linked_state.h"
 
+#include <QElapsedTimer>
 #include <QTimer>
 
 #include <memory>
@@ -42,6 +43,7 @@ public:
 signals:
     void lanesChanged();
     void shownChanged();
+    void numbersChanged(); // shownChanged, at most ten times a second: for numbers, which nobody reads faster
     void historyChanged();
     void requestTextChanged();
     void playingChanged();
@@ -51,10 +53,12 @@ signals:
 private:
     void showCursor(Step step, bool byUser);
     void trackShown();
+    void tellNumbers();
 
     LinkedState& m_linked;
     std::vector<std::unique_ptr<Lane>> m_lanes;
-    QTimer m_timer;
+    QTimer m_timer, m_numbersDue;
+    QElapsedTimer m_sinceNumbers;
     std::optional<double> m_stepsPerSecond;
 };
 

@@ -10,8 +10,31 @@
 
 namespace kvatlas::ui {
 
-void RequestsModel::setRows(std::vector<trace::RequestRow> rows, Step cursor) {
+void RequestsModel::setRows(std::vector<trace::RequestRow> rows, Step cursor,
+                            std::shared_ptr<const state::Snapshot> shown) {
     m_cursor = cursor;
+    m_shown = std::move(shown);
+    for (trace::RequestRow& row : rows)
+        if (row.arrivedStep > cursor)
+            row.outputTokens = 0;
+    if (m_shown)
+        for (const state::RequestState& living : m_shown->requests) {
+            const auto at =
+                std::lower_bound(rows.begin(), rows.end(), living.request,
+                                 [](const trace::RequestRow& row, RequestId id) { return row.request < id; });
+            if (at == rows.end() || at->request != living.request) { // it came after the history was asked
+                trace::RequestRow row;
+                row.request = living.request;
+                row.title = living.title;
+                row.promptTokens = living.promptTokens;
+                row.outputTokens = living.outputTokens;
+                row.arrivedStep = living.arrivedStep;
+                row.arrivedNs = living.arrivedNs;
+                rows.insert(at, std::move(row));
+            } else {
+                at->outputTokens = living.outputTokens;
+            }
+        }
     const bool same =
         rows.size() == m_rows.size() && std::equal(rows.begin(), rows.end(), m_rows.begin(),
                                                    [](const auto& a, const auto& b) { return a.request == b.request; });
@@ -54,7 +77,26 @@ int RequestsModel::columnCount(const QModelIndex& parent) const {
     return parent.isValid() ? 0 : int(kColumns);
 }
 
+const state::RequestState* RequestsModel::alive(RequestId request) const {
+    if (!m_shown)
+        return nullptr;
+    const auto at = std::lower_bound(m_shown->requests.begin(), m_shown->requests.end(), request,
+                                     [](const state::RequestState& one, RequestId id) { return one.request < id; });
+    return at != m_shown->requests.end() && at->request == request ? &*at : nullptr;
+}
+
 QString RequestsModel::statusText(const trace::RequestRow& row) const {
+    if (m_shown && !m_shown->run)
+        return tr("not known");
+    if (const state::RequestState* living = alive(row.request)) {
+        if (living->status == state::RequestStatus::Waiting)
+            return tr("waiting");
+        if (living->status == state::RequestStatus::Preempted)
+            return tr("preempted");
+        return living->outputTokens > 0 ? tr("decode") : tr("prefill");
+    }
+    if (m_shown && row.arrivedStep <= m_cursor && !(row.finishedStep && *row.finishedStep <= m_cursor))
+        return tr("finished"); // why is not in the history yet
     if (row.finishedStep && *row.finishedStep <= m_cursor)
         return row.finishReason ? QString::fromStdString(query::finishText(*row.finishReason)) : tr("finished");
     if (row.firstTokenStep && *row.firstTokenStep <= m_cursor)
@@ -66,6 +108,8 @@ QString RequestsModel::statusText(const trace::RequestRow& row) const {
 
 QString RequestsModel::text(const trace::RequestRow& row, int column) const {
     const QString unknown = QStringLiteral("–");
+    if (m_shown && !m_shown->run && column > Status)
+        return unknown; // nothing is known of this moment
     switch (column) {
     case Number:
         return QString::number(row.request.value);

@@ -17,7 +17,6 @@ namespace kvatlas::ui {
 
 namespace {
 
-constexpr int kShownIntervalMs = 100;
 constexpr int kRing = 4;                      // room for the focus ring around the list
 constexpr int kMargin = 12 - kRing, kGap = 6; // before and after the chips
 
@@ -144,20 +143,9 @@ RequestsPanel::RequestsPanel(const Workbench& bench, QWidget* parent)
     });
     connect(&bench.lanes, &LaneSet::historyChanged, this, &RequestsPanel::refreshRows);
     connect(&bench.lanes, &LaneSet::lanesChanged, this, &RequestsPanel::refreshRows);
-    // Tokens come one by one; ten times a second is as fast as they are read.
-    m_shownTimer.setSingleShot(true);
-    m_shownTimer.setInterval(kShownIntervalMs);
-    connect(&m_shownTimer, &QTimer::timeout, this, &RequestsPanel::refreshRows);
-    connect(&bench.lanes, &LaneSet::shownChanged, this, [this] {
-        if (!m_shownTimer.isActive())
-            m_shownTimer.start();
-    });
+    connect(&bench.lanes, &LaneSet::numbersChanged, this, &RequestsPanel::refreshRows);
     connect(&bench.lanes, &LaneSet::requestTextChanged, this, &RequestsPanel::refreshText);
     connect(&bench.linked, &LinkedState::selectionChanged, this, &RequestsPanel::takeSelection);
-    connect(&bench.linked, &LinkedState::cursorMoved, this, [this](Step, bool byUser) {
-        if (byUser) // following, the history comes five times a second
-            refreshRows();
-    });
     connect(&bench.appearance, &Appearance::changed, this, &RequestsPanel::restyle);
     restyle();
 }
@@ -215,21 +203,10 @@ void RequestsPanel::refreshRows() {
         m_awaitedAfter.reset();
         m_bench.linked.select({newest, {}, {}});
     }
-    std::vector<trace::RequestRow> rows;
-    if (lane) {
-        rows = lane->history()->requests;
-        for (trace::RequestRow& row : rows)
-            if (row.arrivedStep > m_bench.linked.cursor())
-                row.outputTokens = 0;
-        for (const state::RequestState& alive : lane->shown()->requests) { // as many tokens as at the cursor
-            const auto at =
-                std::lower_bound(rows.begin(), rows.end(), alive.request,
-                                 [](const trace::RequestRow& row, RequestId id) { return row.request < id; });
-            if (at != rows.end() && at->request == alive.request)
-                at->outputTokens = alive.outputTokens;
-        }
-    }
-    m_model->setRows(std::move(rows), m_bench.linked.cursor());
+    if (lane)
+        m_model->setRows(lane->history()->requests, lane->shown()->step, lane->shown());
+    else
+        m_model->setRows({}, 0);
     takeSelection();
 }
 
@@ -247,7 +224,7 @@ void RequestsPanel::refreshText() {
     const RequestId request = shownRequest();
     const trace::RequestRow* row = m_model->rowAt(m_model->rowOf(request));
     m_cancel->setVisible(lane && lane->capabilities().submit);
-    const bool cancels = lane && row && !row->finishedStep && !lane->ended();
+    const bool cancels = lane && lane->alive(request) && !lane->ended();
     if (!cancels && m_cancel->hasFocus())
         m_table->setFocus(Qt::OtherFocusReason); // else it goes wherever the next control is
     m_cancel->setEnabled(cancels);

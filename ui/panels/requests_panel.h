@@ -7,7 +7,6 @@
 #include "ui/panels/surface.h"
 #include "ui/workbench.h"
 
-#include <QTimer>
 #include <QWidget>
 
 #include <optional>
@@ -45,7 +44,6 @@ private:
     QLabel* m_head;
     QPlainTextEdit* m_text;
     QPushButton* m_cancel;
-    QTimer m_shownTimer;
     std::optional<RequestId> m_awaitedAfter;
     RequestId m_textOf;
     std::pair<std::size_t, std::size_t> m_textTokens; // of what is shown: prompt, output

@@ -9,7 +9,6 @@ namespace kvatlas::ui {
 
 namespace {
 constexpr std::int64_t kRateWindowNs = 1'000'000'000;
-constexpr int kRepaintIntervalMs = 100; // numbers that change faster cannot be read
 } // namespace
 
 void addRates(query::StatusFigures& figures, const source::HistoryAnswer& history, Step step) {
@@ -40,11 +39,8 @@ StatusStrip::StatusStrip(const Workbench& bench, QWidget* parent)
     : QStatusBar(parent)
     , m_bench(bench) {
     setSizeGripEnabled(false);
-    m_repaint.setSingleShot(true);
-    m_repaint.setInterval(kRepaintIntervalMs);
-    connect(&m_repaint, &QTimer::timeout, this, qOverload<>(&QWidget::update));
     setAccessibleName(tr("Status"));
-    connect(&bench.lanes, &LaneSet::shownChanged, this, &StatusStrip::refresh);
+    connect(&bench.lanes, &LaneSet::numbersChanged, this, &StatusStrip::refresh);
     connect(&bench.lanes, &LaneSet::historyChanged, this, &StatusStrip::refresh);
     connect(&bench.lanes, &LaneSet::lanesChanged, this, &StatusStrip::refresh);
     connect(&bench.lanes, &LaneSet::playingChanged, this, &StatusStrip::refresh);
@@ -82,8 +78,7 @@ void StatusStrip::refresh() {
         words << QString::fromStdString(item.name) + QLatin1Char(' ') + QString::fromStdString(item.value);
     m_text = words.join(QLatin1Char(' '));
     setAccessibleDescription(m_text);
-    if (!m_repaint.isActive())
-        m_repaint.start();
+    update();
 }
 
 void StatusStrip::paintEvent(QPaintEvent*) {

@@ -7,7 +7,6 @@
 #include "ui/workbench.h"
 
 #include <QStatusBar>
-#include <QTimer>
 
 class QLabel;
 
@@ -28,7 +27,6 @@ private:
     const Workbench m_bench;
     std::vector<query::StatusItem> m_items;
     QString m_lead, m_text;
-    QTimer m_repaint;
 };
 
 // Tokens per second over about the second before `step`, from measured step times; none without them.
