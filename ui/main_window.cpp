@@ -328,7 +328,7 @@ void MainWindow::showLeftPanel(int index) {
 }
 
 void MainWindow::refreshTitle() {
-    QString title = QStringLiteral("KVAtlas");
+    QString title = QStringLiteral("KVAtlas"), recording;
     if (const Lane* lane = m_lanes.lane(0)) {
         const QString location = QString::fromStdString(lane->info().location);
         const QString file = location.section(QLatin1Char('/'), -1);
@@ -337,9 +337,10 @@ void MainWindow::refreshTitle() {
             title = QStringLiteral("KVAtlas");
         if (!file.isEmpty() && file != title)
             title += QStringLiteral(" — ") + file;
-        if (lane->capabilities().live && !location.isEmpty())
-            m_setup->setRecordingName(file);
+        if (lane->capabilities().live)
+            recording = file;
     }
+    m_setup->setRecordingName(recording);
     setWindowTitle(title);
     refreshEmpty();
 }
@@ -381,9 +382,7 @@ void MainWindow::work(const QString& what, std::function<std::function<void()>()
 void MainWindow::loadChoices() {
     work({}, [this]() -> std::function<void()> {
         auto choices = std::make_shared<Choices>(m_launcher.choices());
-        auto recording = std::make_shared<std::string>(m_launcher.suggestedRecording());
-        return [this, choices, recording] {
-            m_setup->setRecordingName(QString::fromStdString(*recording).section(QLatin1Char('/'), -1));
+        return [this, choices] {
             m_setup->setChoices(*choices);
             m_samplesMenu->clear();
             for (const FileChoice& sample : choices->samples) {
@@ -401,36 +400,42 @@ void MainWindow::run() {
         m_messages->tell(MessageBar::Kind::Note, why);
         return;
     }
-    m_lanes.closeAll(); // its recording is finished before the next begins
+    m_messages->clearSeen();
+    const bool went = m_lanes.playing();
+    m_lanes.setPlaying(false); // it stays until the next is there, but does not compete with it
     const RunOrder order = m_setup->order();
-    work(tr("Loading %1…").arg(m_setup->modelName()), [this, order]() -> std::function<void()> {
+    work(tr("Loading %1…").arg(m_setup->modelName()), [this, order, went]() -> std::function<void()> {
         auto run = std::make_shared<Result<OpenedRun>>(m_launcher.launch(order));
-        return [this, run] { takeRun(std::move(*run), false); };
+        return [this, run, went] {
+            const bool refused = !*run;
+            takeRun(std::move(*run));
+            if (refused && went)
+                m_lanes.setPlaying(true);
+        };
     });
 }
 
 void MainWindow::openSession(const QString& file) {
+    m_messages->clearSeen();
     work(tr("Opening %1…").arg(file.section(QLatin1Char('/'), -1)), [this, file]() -> std::function<void()> {
         auto run = std::make_shared<Result<OpenedRun>>(m_launcher.openSession(file.toStdString()));
-        return [this, run] { takeRun(std::move(*run), true); };
+        return [this, run] { takeRun(std::move(*run)); };
     });
 }
 
 void MainWindow::openFile(const QString& file) {
     if (file.endsWith(QLatin1String(".gguf"), Qt::CaseInsensitive)) {
-        m_setup->chooseModel(file);
-        showLeftPanel(0);
+        takeModel(file);
     } else {
         openSession(file);
     }
 }
 
-void MainWindow::takeRun(Result<OpenedRun> run, bool recorded) {
+void MainWindow::takeRun(Result<OpenedRun> run) {
     if (!run) {
         m_messages->tell(MessageBar::Kind::Problem, QString::fromStdString(run.error().message));
         return;
     }
-    m_messages->hide();
     const QString note = QString::fromStdString(run->reportText);
     if (auto started = m_lanes.replaceAll(std::move(*run)); !started) {
         m_messages->tell(MessageBar::Kind::Problem, QString::fromStdString(started.error().message));
@@ -439,7 +444,6 @@ void MainWindow::takeRun(Result<OpenedRun> run, bool recorded) {
     if (!note.isEmpty())
         m_messages->tell(MessageBar::Kind::Note, note);
     showLeftPanel(1);
-    static_cast<void>(recorded);
     m_map->focusTarget()->setFocus(Qt::OtherFocusReason);
 }
 
@@ -454,8 +458,24 @@ void MainWindow::browseSession() {
 void MainWindow::browseModel() {
     auto* dialog = new QFileDialog(this, tr("Choose a model"), QString(), tr("Models (*.gguf);;All files (*)"));
     dialog->setAttribute(Qt::WA_DeleteOnClose);
-    connect(dialog, &QFileDialog::fileSelected, this, [this](const QString& file) { m_setup->chooseModel(file); });
+    connect(dialog, &QFileDialog::fileSelected, this, &MainWindow::takeModel);
     dialog->open();
+}
+
+// Looked into first: a file that cannot be used is not chosen.
+void MainWindow::takeModel(const QString& file) {
+    m_messages->clearSeen();
+    work(tr("Checking %1…").arg(file.section(QLatin1Char('/'), -1)), [this, file]() -> std::function<void()> {
+        auto checked = std::make_shared<Result<void>>(m_launcher.checkModel(file.toStdString()));
+        return [this, file, checked] {
+            if (!*checked) {
+                m_messages->tell(MessageBar::Kind::Problem, QString::fromStdString(checked->error().message));
+                return;
+            }
+            m_setup->chooseModel(file);
+            showLeftPanel(0);
+        };
+    });
 }
 
 void MainWindow::askExport(const QString& name) {

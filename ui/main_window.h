@@ -91,7 +91,8 @@ private:
     void browseModel();
     void loadChoices();
     void work(const QString& what, std::function<std::function<void()>()> job);
-    void takeRun(Result<OpenedRun> run, bool recorded);
+    void takeRun(Result<OpenedRun> run);
+    void takeModel(const QString& file);
     bool viewHasFocus() const;
 
     Appearance& m_appearance;

@@ -60,7 +60,7 @@ public:
     virtual Choices choices() = 0;
     virtual Result<OpenedRun> launch(const RunOrder& order) = 0;
     virtual Result<OpenedRun> openSession(const std::filesystem::path& file) = 0;
-    virtual std::string suggestedRecording() = 0; // the file that `launch` would record to
+    virtual Result<void> checkModel(const std::filesystem::path& file) = 0; // whether `launch` could load it
 };
 
 } // namespace kvatlas::ui

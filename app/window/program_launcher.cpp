@@ -6,6 +6,7 @@
 #include "app/resource_path.h"
 #include "app/run_composition.h"
 #include "core/base/small_file.h"
+#include "core/model/model.h"
 #include "core/strategy/presets.h"
 #include "core/workload/scenario.h"
 
@@ -144,8 +145,10 @@ Result<ui::OpenedRun> ProgramLauncher::openSession(const std::filesystem::path& 
     return run;
 }
 
-std::string ProgramLauncher::suggestedRecording() {
-    return newSessionFile("run").string();
+Result<void> ProgramLauncher::checkModel(const std::filesystem::path& file) {
+    if (const auto opened = model::Model::open(file); !opened)
+        return tl::unexpected(opened.error());
+    return {};
 }
 
 } // namespace kvatlas::app

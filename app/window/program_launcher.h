@@ -14,7 +14,7 @@ public:
     ui::Choices choices() override;
     Result<ui::OpenedRun> launch(const ui::RunOrder& order) override;
     Result<ui::OpenedRun> openSession(const std::filesystem::path& file) override;
-    std::string suggestedRecording() override;
+    Result<void> checkModel(const std::filesystem::path& file) override;
 
 private:
     std::filesystem::path m_model; // of m_weights

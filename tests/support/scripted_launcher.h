@@ -35,7 +35,11 @@ public:
         return make(true);
     }
     Result<ui::OpenedRun> openSession(const std::filesystem::path&) override { return make(false); }
-    std::string suggestedRecording() override { return "/nowhere/2026-run.kvatlas"; }
+    Result<void> checkModel(const std::filesystem::path&) override {
+        if (!refusal.empty())
+            return makeError(ErrorKind::Refused, "{}", refusal);
+        return {};
+    }
 
 private:
     Result<ui::OpenedRun> make(bool live) {

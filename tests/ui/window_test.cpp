@@ -169,6 +169,72 @@ private Q_SLOTS:
         QVERIFY(stage.window->setup().findChild<QPushButton*>("runButton")->isEnabled());
     }
 
+    void refusedRunLeavesWhatIsOnTheScreen() {
+        Stage stage;
+        stage.runLive();
+        const Lane* lane = stage.window->lanes().lane(0);
+        stage.launcher.refusal = "The model cannot be read: it ends at byte 12; fetch it again.";
+        stage.window->run();
+        stage.settle();
+        QCOMPARE(stage.window->lanes().lane(0), lane);
+        QCOMPARE(lane->shown()->step, Step(119));
+        stage.window->openSession("/nowhere/sample.kvatlas");
+        stage.settle();
+        QCOMPARE(stage.window->lanes().lane(0), lane);
+    }
+
+    void refusedRunLetsTheOneBeforeGoOn() {
+        Stage stage;
+        stage.launcher.options.run.steps = 2000;
+        stage.window->run();
+        stage.settle();
+        stage.window->lanes().setSpeed(50);
+        const Lane* lane = stage.window->lanes().lane(0);
+        QVERIFY(lane->playing());
+        stage.launcher.refusal = "The model cannot be read: it ends at byte 12; fetch it again.";
+        stage.window->run();
+        QVERIFY(!lane->playing());
+        stage.settle();
+        QVERIFY(lane->playing());
+    }
+
+    void modelThatCannotBeUsedIsNotChosen() {
+        Stage stage;
+        stage.launcher.refusal = "'/nowhere/short.gguf' ends at byte 12; fetch it again.";
+        stage.window->openFile("/nowhere/short.gguf");
+        stage.settle();
+        QCOMPARE(stage.window->messages().sentence().toStdString(), stage.launcher.refusal);
+        QCOMPARE(stage.window->setup().order().model.string(), std::string("/nowhere/synthetic.gguf"));
+    }
+
+    void runKeepsAProblemThatNobodyHasRead() {
+        Stage stage;
+        stage.window->messages().tell(MessageBar::Kind::Problem, "There is no strategy “nope”; choose one in Setup.");
+        stage.window->run();
+        stage.settle();
+        QCOMPARE(stage.window->messages().sentence(),
+                 QStringLiteral("There is no strategy “nope”; choose one in Setup."));
+        QTest::qWait(1600);
+        stage.window->run();
+        stage.settle();
+        QVERIFY(stage.window->messages().sentence().isEmpty());
+    }
+
+    void recordingIsNamedOnlyWhileItIsShown() {
+        Stage stage;
+        const auto says = [&](const QString& words) {
+            for (const QLabel* label : stage.window->setup().findChildren<QLabel*>())
+                if (label->text().contains(words))
+                    return true;
+            return false;
+        };
+        QVERIFY(!says(".kvatlas"));
+        stage.runLive();
+        QVERIFY(says("synthetic.kvatlas"));
+        stage.openRecorded();
+        QVERIFY(!says(".kvatlas"));
+    }
+
     void scrubbingALiveRunShowsTheStateOfThatStep() {
         Stage stage;
         stage.runLive();
@@ -818,6 +884,7 @@ private Q_SLOTS:
         QCOMPARE(stage.window->lanes().size(), std::size_t(1));
         QVERIFY(stage.window->linked().selection().empty());
         stage.window->openFile("/nowhere/other.gguf"); // a model is chosen, not opened
+        stage.settle();
         QCOMPARE(stage.window->setup().order().model.string(), std::string("/nowhere/other.gguf"));
     }
 

@@ -33,9 +33,10 @@ LaneSet::~LaneSet() {
 }
 
 Result<void> LaneSet::replaceAll(OpenedRun run) {
+    auto lane = std::make_unique<Lane>(QLatin1Char('A'), std::move(run));
+    if (auto started = lane->start(); !started)
+        return started;
     closeAll();
-    const QChar letter = QLatin1Char(static_cast<char>('A' + m_lanes.size()));
-    auto lane = std::make_unique<Lane>(letter, std::move(run));
     connect(lane.get(), &Lane::shownChanged, this, &LaneSet::trackShown);
     connect(lane.get(), &Lane::historyChanged, this, &LaneSet::historyChanged);
     connect(lane.get(), &Lane::requestTextChanged, this, &LaneSet::requestTextChanged);
@@ -46,10 +47,6 @@ Result<void> LaneSet::replaceAll(OpenedRun run) {
     m_linked.hover({});
     m_linked.setFollowing(true);
     m_linked.followTo(0);
-    if (auto started = lane->start(); !started) {
-        emit lanesChanged();
-        return started;
-    }
     m_lanes.push_back(std::move(lane));
     m_lanes.back()->setSpeed(m_stepsPerSecond);
     m_timer.start();

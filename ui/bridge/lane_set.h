@@ -26,7 +26,7 @@ public:
     bool empty() const { return m_lanes.empty(); }
     Lane* lane(std::size_t index) const { return index < m_lanes.size() ? m_lanes[index].get() : nullptr; }
 
-    // Closes what is open and shows this run alone; the lane is started.
+    // Starts the run; then closes what is open and shows this one alone. When it does not start, all stays as it was.
     Result<void> replaceAll(OpenedRun run);
     void closeAll(); // stops every source
 

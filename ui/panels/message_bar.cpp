@@ -11,6 +11,10 @@
 
 namespace kvatlas::ui {
 
+namespace {
+constexpr qint64 kReadMs = 1500; // nobody has read a sentence sooner
+}
+
 MessageBar::MessageBar(const Appearance& appearance, QWidget* parent)
     : QFrame(parent)
     , m_appearance(appearance) {
@@ -39,8 +43,14 @@ void MessageBar::restyle() {
     update();
 }
 
+void MessageBar::clearSeen() {
+    if (m_kind == Kind::Note || !m_told.isValid() || m_told.elapsed() >= kReadMs)
+        hide();
+}
+
 void MessageBar::tell(Kind kind, const QString& sentence) {
     m_kind = kind;
+    m_told.start();
     m_text->setText(sentence);
     m_text->setAccessibleName(sentence);
     setAccessibleDescription(sentence);

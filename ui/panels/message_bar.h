@@ -4,6 +4,7 @@
 
 #include "ui/theme/appearance.h"
 
+#include <QElapsedTimer>
 #include <QFrame>
 
 class QLabel;
@@ -17,6 +18,7 @@ public:
     enum class Kind { Note, Problem };
     MessageBar(const Appearance& appearance, QWidget* parent = nullptr);
     void tell(Kind kind, const QString& sentence);
+    void clearSeen(); // hides a note, and a problem that could be read
     QString sentence() const;
 
 protected:
@@ -26,6 +28,7 @@ private:
     void restyle();
     const Appearance& m_appearance;
     Kind m_kind = Kind::Note;
+    QElapsedTimer m_told;
     QLabel* m_text;
     QToolButton* m_close;
 };

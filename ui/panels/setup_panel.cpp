@@ -363,7 +363,9 @@ void SetupPanel::refresh() {
     const bool live = lane && lane->capabilities().submit && !lane->ended();
     m_add->setEnabled(live && !m_prompt->toPlainText().trimmed().isEmpty());
     m_add->setToolTip(live ? tr("Send this prompt to the run that goes on") : tr("Start a run first"));
-    m_recordAbout->setText(m_record->isChecked() ? m_recordingName : tr("to a temporary file, gone afterwards"));
+    m_recordAbout->setText(!m_record->isChecked()      ? tr("to a temporary file, gone afterwards")
+                           : m_recordingName.isEmpty() ? tr("to a file named after time and scenario")
+                                                       : tr("this run: %1").arg(m_recordingName));
     m_run->setEnabled(blockedBy().isEmpty());
     m_run->setText(m_busy.isEmpty() ? tr("Run") : m_busy);
     m_run->setToolTip(blockedBy());

@@ -33,9 +33,9 @@ public:
     QString strategyName() const;
 
     RunOrder order() const;
-    QString blockedBy() const;         // why Run is not possible; empty when it is
-    void setBusy(const QString& what); // empty: idle
-    void setRecordingName(const QString& file);
+    QString blockedBy() const;                  // why Run is not possible; empty when it is
+    void setBusy(const QString& what);          // empty: idle
+    void setRecordingName(const QString& file); // of the run that is shown; empty: none is
 
 signals:
     void runRequested();
