@@ -85,6 +85,8 @@ MainWindow::MainWindow(Appearance& appearance, RunLauncher& launcher, QWidget* p
     connect(&m_appearance, &Appearance::changed, this, &MainWindow::restyle);
     connect(&m_lanes, &LaneSet::lanesChanged, this, &MainWindow::refreshTitle);
     connect(&m_lanes, &LaneSet::infoChanged, this, &MainWindow::refreshTitle);
+    connect(&m_lanes, &LaneSet::shownChanged, this, &MainWindow::adoptRecorded);
+    connect(&m_lanes, &LaneSet::lanesChanged, this, [this] { m_adopted = nullptr; });
     connect(&m_lanes, &LaneSet::problemFound, this,
             [this](const QString& sentence) { m_messages->tell(MessageBar::Kind::Problem, sentence); });
     refreshTitle();
@@ -261,7 +263,9 @@ void MainWindow::buildMenus() {
     add(view, tr("Previous pane"), QKeySequence(Qt::SHIFT | Qt::Key_F6), [this] { focusPane(-1); });
 
     QMenu* runMenu = menuBar()->addMenu(tr("&Run"));
-    add(runMenu, tr("&Run the scenario"), QKeySequence(Qt::CTRL | Qt::Key_R), [this] { run(); });
+    m_runAction = add(runMenu, tr("&Run"), QKeySequence(Qt::CTRL | Qt::Key_R), [this] { run(); });
+    connect(m_setup, &SetupPanel::choiceChanged, this, &MainWindow::nameRun);
+    nameRun();
     hint(runMenu, tr("Play or pause"), tr("Space"), [this] { m_toolbar->playButton()->click(); });
     hint(runMenu, tr("Step forward"), QStringLiteral("→"), [this] { m_lanes.stepBy(1); });
     hint(runMenu, tr("Step back"), QStringLiteral("←"), [this] { m_lanes.stepBy(-1); });
@@ -325,6 +329,20 @@ void MainWindow::resizeEvent(QResizeEvent* event) {
 
 void MainWindow::showLeftPanel(int index) {
     m_leftTabs->setCurrentIndex(index);
+}
+
+void MainWindow::nameRun() {
+    const auto plain = [](QString name) { return name.replace(QLatin1Char('&'), QLatin1String("&&")); };
+    m_runAction->setText(tr("&Run “%1” with “%2”").arg(plain(m_setup->scenarioName()), plain(m_setup->strategyName())));
+}
+
+// Ctrl+R repeats what a recording shows, where it can.
+void MainWindow::adoptRecorded() {
+    const Lane* lane = m_lanes.lane(0);
+    if (!lane || lane == m_adopted || lane->capabilities().live || !lane->shown()->run)
+        return;
+    m_adopted = lane;
+    m_setup->adopt(QString::fromStdString(lane->info().title), lane->shown()->run->strategyJson);
 }
 
 void MainWindow::refreshTitle() {

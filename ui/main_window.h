@@ -17,6 +17,7 @@
 #include <functional>
 #include <map>
 
+class QAction;
 class QFocusFrame;
 class QSplitter;
 class QStackedWidget;
@@ -83,6 +84,8 @@ private:
     void showLeftPanel(int index);
     void toggleInspectorOverlay(bool on);
     void refreshTitle();
+    void adoptRecorded();
+    void nameRun();
     void refreshEmpty();
     void focusPane(int direction);
     void showKeys();
@@ -120,6 +123,8 @@ private:
     QWidget *m_left, *m_centre, *m_rail, *m_upper;
     QSplitter *m_columns, *m_rows, *m_views;
     QMenu* m_samplesMenu;
+    QAction* m_runAction;
+    const Lane* m_adopted = nullptr; // the lane whose choices Setup has taken
     QFocusFrame* m_focusFrame;
     std::map<QString, Picture*> m_pictures;
 };

@@ -259,6 +259,23 @@ private Q_SLOTS:
         QCOMPARE(lane->shown(), lane->latest());
     }
 
+    void runRepeatsWhatAReplayShows() {
+        Stage stage;
+        QAction* run = nullptr;
+        for (QAction* action : stage.window->findChildren<QAction*>())
+            if (action->shortcut() == QKeySequence(Qt::CTRL | Qt::Key_R))
+                run = action;
+        QVERIFY(run);
+        QVERIFY(stage.window->setup().chooseScenario("Own prompts"));
+        QVERIFY(stage.window->setup().chooseStrategy("contiguous"));
+        QCOMPARE(run->text(), QStringLiteral("&Run “Own prompts” with “Contiguous”"));
+        stage.openRecorded();
+        QTRY_COMPARE(run->text(), QStringLiteral("&Run “Synthetic chats” with “Paged f16”"));
+        QVERIFY(stage.window->setup().chooseStrategy("contiguous")); // chosen meanwhile: stays
+        stage.goTo(20);
+        QCOMPARE(stage.window->setup().strategyName(), QStringLiteral("Contiguous"));
+    }
+
     void replaySeeksStepsAndPlaysToItsEnd() {
         Stage stage;
         stage.openRecorded();

@@ -273,6 +273,23 @@ bool SetupPanel::chooseScenario(const QString& idOrName) {
     return chooseIn(*m_scenario, idOrName);
 }
 
+void SetupPanel::adopt(const QString& scenarioName, const std::string& strategyJson) {
+    const auto nameless = [](const std::string& json) {
+        auto strategy = strategy::parse(json);
+        if (!strategy)
+            return std::string();
+        strategy->name.clear();
+        return strategy::toJson(*strategy);
+    };
+    const std::string recorded = nameless(strategyJson);
+    for (const FileChoice& choice : m_choices.strategies)
+        if (!recorded.empty() && nameless(choice.json) == recorded) {
+            chooseStrategy(QString::fromStdString(choice.id));
+            break;
+        }
+    chooseScenario(scenarioName);
+}
+
 int SetupPanel::modelIndex() const {
     const int index = m_model->currentIndex();
     return index >= 0 && index < static_cast<int>(m_choices.models.size()) ? index : -1;

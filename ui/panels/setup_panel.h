@@ -26,6 +26,8 @@ public:
     void chooseModel(const QString& file); // one that is not listed is added
     bool chooseStrategy(const QString& idOrName);
     bool chooseScenario(const QString& idOrName);
+    // What a recording was made from, where such presets exist.
+    void adopt(const QString& scenarioName, const std::string& strategyJson);
     int modelIndex() const;
     int scenarioIndex() const;
     QString modelName() const;
