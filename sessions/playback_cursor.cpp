@@ -57,7 +57,8 @@ std::optional<PlaybackCursor::Part> PlaybackCursor::nextStep() {
 // Continues with the first undamaged keyframe whose events begin in chunk `from` or later; without one, at the end.
 bool PlaybackCursor::skipDamage(std::size_t from, const std::string& why, Part& part) {
     if (part.skipped.empty())
-        part.skipped = fmt::format("Left out in the replay: {}.", why);
+        part.skipped = fmt::format(
+            "Left out in the replay: {}; 'kvatlas-cli session salvage FILE NEW' saves what can be read.", why);
     const auto& chunks = m_reader.chunks();
     const std::int64_t firstEvent = from < chunks.size() ? chunks[from].firstEvent : -1;
     for (std::size_t i = 0; firstEvent >= 0 && i < m_reader.keyframes().size(); ++i) {

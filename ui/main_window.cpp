@@ -365,8 +365,13 @@ void MainWindow::refreshTitle() {
 
 void MainWindow::refreshEmpty() {
     EmptyNote& note = m_map->emptyNote();
+    const Lane* lane = m_lanes.lane(0);
     if (busy())
         note.setText(tr("Loading…"), {});
+    else if (lane && lane->damagedHere())
+        note.setText(tr("This step cannot be shown, because its part of the file is damaged; go to another step."), {});
+    else if (lane)
+        note.setText(tr("Starting…"), {});
     else if (m_setup->blockedBy().isEmpty())
         note.setText(tr("Nothing runs yet. The blocks of the KV-cache fill here as soon as a scenario runs."),
                      tr("Run “%1”").arg(m_setup->scenarioName()));

@@ -9,8 +9,10 @@
 #include "core/model/model.h"
 #include "core/strategy/presets.h"
 #include "core/workload/scenario.h"
+#include "sessions/reader.h"
 
 #include <algorithm>
+#include <fmt/format.h>
 
 namespace kvatlas::app {
 
@@ -142,6 +144,10 @@ Result<ui::OpenedRun> ProgramLauncher::openSession(const std::filesystem::path& 
     ui::OpenedRun run;
     run.source = std::move(*source);
     run.paused = true;
+    if (const auto reader = sessions::SessionReader::open(file.string()); reader && !(*reader)->info().endedCleanly)
+        run.reportText = fmt::format("The recording of '{}' was not ended, by a crash or because it still goes on; it "
+                                     "is shown as far as it was written.",
+                                     file.filename().string());
     return run;
 }
 

@@ -20,6 +20,9 @@ struct ScriptedOptions {
     bool live = true; // else: recorded, seeks
     bool paused = false;
     std::string title = "Synthetic chats", location = "synthetic.kvatlas";
+    std::string recording;         // why it is not recorded any more, or what is damaged
+    Step recordedTo = 0xFFFF'FFFF; // questions are answered up to here
+    bool silent = false;           // recorded: delivers nothing, as a file whose first part is damaged
 };
 
 class ScriptedSource final : public source::EventSource {
@@ -56,7 +59,7 @@ public:
     source::SourceInfo info() const override {
         return {m_options.title,
                 m_options.location,
-                "",
+                m_options.recording,
                 {.control = true, .submit = m_options.live, .seek = !m_options.live, .live = m_options.live}};
     }
     Result<void> start(trace::EventSink& sink) override {
@@ -113,6 +116,8 @@ private:
             for (Asked& one : asked)
                 one.handler({one.tag, answer(one.question)});
             allowance += m_playing ? (m_stepsPerSecond > 0 ? m_stepsPerSecond / 1000 : 1) : 0;
+            if (m_options.silent)
+                continue;
             for (; (m_allowed > 0 || allowance >= 1) && m_next < m_steps.size(); ++m_next) {
                 m_sink->onEvents(m_steps[m_next]);
                 m_allowed > 0 ? void(--m_allowed) : void(allowance -= 1);
@@ -133,7 +138,7 @@ private:
             m_allowed += step->steps;
         } else if (const auto* speed = std::get_if<source::SetSpeed>(&command))
             m_stepsPerSecond = speed->stepsPerSecond.value_or(0);
-        else if (const auto* seek = std::get_if<source::Seek>(&command); seek && !m_options.live) {
+        else if (const auto* seek = std::get_if<source::Seek>(&command); seek && !m_options.live && !m_options.silent) {
             const std::size_t target = std::min<std::size_t>(seek->step, m_steps.size() - 1);
             m_sink->onKeyframe(static_cast<Step>(target), m_keyframes[target]);
             m_next = target + 1;
@@ -141,7 +146,8 @@ private:
     }
     std::variant<Error, source::StateAtAnswer, source::HistoryAnswer, source::RequestTextAnswer>
     answer(const source::Question& question) {
-        const Step newest = m_options.live ? static_cast<Step>(m_next == 0 ? 0 : m_next - 1) : lastStep();
+        const Step newest = std::min(m_options.recordedTo,
+                                     m_options.live ? static_cast<Step>(m_next == 0 ? 0 : m_next - 1) : lastStep());
         if (const auto* at = std::get_if<source::StateAt>(&question)) {
             const std::size_t step = std::min<std::size_t>(at->step, newest);
             // The keyframe of the step before and this step's events, so that both parts are exercised.

@@ -235,6 +235,56 @@ private Q_SLOTS:
         QVERIFY(!says(".kvatlas"));
     }
 
+    void runThatIsNotRecordedAnyMoreSaysSo() {
+        Stage stage;
+        stage.launcher.options.recording = "The disk is full; free some space.";
+        stage.launcher.options.recordedTo = 14;
+        stage.window->run();
+        stage.settle();
+        Lane* lane = stage.window->lanes().lane(0);
+        QTRY_VERIFY_WITH_TIMEOUT(lane->latest()->ended, 20'000);
+        QTRY_COMPARE(stage.window->messages().sentence(), QStringLiteral("The disk is full; free some space."));
+        QTRY_COMPARE(lane->history()->lastStep, Step(14));
+        QCOMPARE(stage.window->timeline().notRecorded(), QStringLiteral("not recorded after step 14"));
+        QVERIFY(!stage.window->status().text().contains("tok/s") ||
+                stage.window->status().text().contains(QStringLiteral("tok/s –")));
+        RequestsModel& model = stage.window->requests().model();
+        QTRY_VERIFY(model.rowCount() > 0);
+        QTest::qWait(150);
+        for (int row = 0; row < model.rowCount(); ++row) {
+            const bool alive = lane->alive(model.rowAt(row)->request);
+            const QString status = model.data(model.index(row, RequestsModel::Status), Qt::DisplayRole).toString();
+            QVERIFY2(alive || (status != "decode" && status != "prefill" && status != "waiting"), qPrintable(status));
+        }
+        bool said = false;
+        for (const QLabel* label : stage.window->requests().findChildren<QLabel*>())
+            said = said || (label->isVisible() && label->text().startsWith("Not recorded after step 14"));
+        QVERIFY(said);
+        const QString shots = qEnvironmentVariable("KVATLAS_SHOTS");
+        if (!shots.isEmpty())
+            stage.window->grab().save(QDir(shots).filePath("not-recorded.png"));
+    }
+
+    void stepThatIsDamagedIsNotInvented() {
+        Stage stage;
+        stage.launcher.options.silent = true;
+        stage.launcher.options.recording = "Left out in the replay: chunk 1 is damaged.";
+        stage.window->openSession("/nowhere/damaged.kvatlas");
+        stage.settle();
+        QTRY_COMPARE(stage.window->messages().sentence(),
+                     QStringLiteral("Left out in the replay: chunk 1 is damaged."));
+        QTRY_VERIFY(stage.window->requests().model().rowCount() > 0);
+        RequestsModel& model = stage.window->requests().model();
+        QCOMPARE(model.data(model.index(0, RequestsModel::Status), Qt::DisplayRole).toString(),
+                 QStringLiteral("not known"));
+        QCOMPARE(stage.window->status().text(), QStringLiteral("This step cannot be shown"));
+        auto* button = stage.window->memoryMap().emptyNote().findChild<QPushButton*>();
+        QVERIFY(!button->isVisible()); // nothing to run here
+        const QString shots = qEnvironmentVariable("KVATLAS_SHOTS");
+        if (!shots.isEmpty())
+            stage.window->grab().save(QDir(shots).filePath("damaged.png"));
+    }
+
     void scrubbingALiveRunShowsTheStateOfThatStep() {
         Stage stage;
         stage.runLive();

@@ -90,6 +90,12 @@ bool Lane::alive(RequestId request) const {
                               [](const auto& a, const auto& b) { return idOf(a) < idOf(b); });
 }
 
+std::optional<Step> Lane::recordedTo() const {
+    if (!m_info.capabilities.live || m_info.recording.empty())
+        return {};
+    return m_history->lastStep;
+}
+
 void Lane::follow() {
     m_pinned.reset();
     m_stateTag = 0;
@@ -173,8 +179,11 @@ void Lane::poll() {
             info.title != m_info.title || info.location != m_info.location || info.recording != m_info.recording;
         m_info = std::move(info);
         if (changed) {
-            report(QString::fromStdString(m_info.recording));
             emit infoChanged();
+        }
+        if (const QString sentence = QString::fromStdString(m_info.recording); sentence != m_lastRecording) {
+            m_lastRecording = sentence; // it may have been there from the start
+            report(sentence);
         }
     }
     const qint64 waited = m_sinceHistory.elapsed();

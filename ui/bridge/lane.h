@@ -43,6 +43,9 @@ public:
     Step lastStep() const;                           // newest step that can be shown
     bool ended() const { return m_latest->ended; }
     bool alive(RequestId request) const; // in the newest state, not at the cursor
+    // The cursor's step cannot be shown: nothing was delivered, and the source says why.
+    bool damagedHere() const { return !m_shown->run && !m_info.recording.empty(); }
+    std::optional<Step> recordedTo() const; // of a run that goes on without being recorded; else none
     bool playing() const { return m_playing; }
     bool idle() const; // a run that has nothing to do until a prompt comes
 
@@ -96,7 +99,7 @@ private:
     QElapsedTimer m_sinceHistory, m_sinceInfo;
     QHash<quint64, source::RequestTextAnswer> m_texts; // of requests that have left the state
     QHash<quint64, qint64> m_textsAsked;
-    QString m_lastProblem;
+    QString m_lastProblem, m_lastRecording;
 };
 
 } // namespace kvatlas::ui

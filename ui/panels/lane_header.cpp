@@ -27,6 +27,7 @@ LaneHeader::LaneHeader(const Workbench& bench, std::size_t laneIndex, QWidget* p
     , m_laneIndex(laneIndex) {
     connect(&bench.lanes, &LaneSet::lanesChanged, this, &LaneHeader::refresh);
     connect(&bench.lanes, &LaneSet::shownChanged, this, &LaneHeader::refresh);
+    connect(&bench.lanes, &LaneSet::infoChanged, this, &LaneHeader::refresh);
     connect(&bench.appearance, &Appearance::changed, this, [this] {
         setFixedHeight(m_bench.appearance.heights().laneHeader);
         update();
@@ -38,11 +39,13 @@ LaneHeader::LaneHeader(const Workbench& bench, std::size_t laneIndex, QWidget* p
 void LaneHeader::refresh() {
     const Lane* lane = m_bench.lanes.lane(m_laneIndex);
     const auto run = lane ? lane->latest()->run : nullptr;
-    if (run == m_run && m_known == std::optional(lane != nullptr))
+    const bool damaged = lane && !run && lane->damagedHere();
+    if (run == m_run && m_known == std::optional(lane != nullptr) && damaged == m_damaged)
         return;
+    m_damaged = damaged;
     m_run = run;
     m_known = lane != nullptr;
-    m_name = lane ? tr("Starting…") : tr("No run");
+    m_name = damaged ? tr("This step cannot be shown") : lane ? tr("Starting…") : tr("No run");
     m_summary.clear();
     if (m_run) {
         // A file of a later version may hold a strategy that this one does not know: its words stay readable.

@@ -30,6 +30,7 @@ private:
     QString m_name, m_summary;
     std::shared_ptr<const trace::RunStarted> m_run;
     std::optional<bool> m_known; // whether there was a lane at the last refresh
+    bool m_damaged = false;
 };
 
 } // namespace kvatlas::ui

@@ -89,7 +89,7 @@ RequestsPanel::RequestsPanel(const Workbench& bench, QWidget* parent)
     , m_bench(bench) {
     setAccessibleName(tr("Requests"));
     auto* column = new QVBoxLayout(this);
-    column->setContentsMargins(kRing, 8, kRing, 12);
+    column->setContentsMargins(kRing, 8, 0, 12);
     column->setSpacing(8);
     m_model = new RequestsModel(this);
     m_table = new QTableView(this);
@@ -114,8 +114,13 @@ RequestsPanel::RequestsPanel(const Workbench& bench, QWidget* parent)
     m_table->setHorizontalScrollBarPolicy(Qt::ScrollBarAlwaysOff);
     column->addWidget(m_table);
 
+    m_notRecorded = new QLabel(this);
+    m_notRecorded->setContentsMargins(16 - kRing, 0, 16, 0);
+    m_notRecorded->setWordWrap(true);
+    m_notRecorded->hide();
+    column->addWidget(m_notRecorded);
     m_head = new QLabel(this);
-    m_head->setContentsMargins(16 - kRing, 0, 16 - kRing, 0);
+    m_head->setContentsMargins(16 - kRing, 0, 16, 0);
     m_head->setWordWrap(true);
     column->addWidget(m_head);
     m_text = new QPlainTextEdit(this);
@@ -127,7 +132,7 @@ RequestsPanel::RequestsPanel(const Workbench& bench, QWidget* parent)
     column->addWidget(m_text, 1);
     m_cancel = new QPushButton(tr("Cancel request"), this);
     auto* row = new QHBoxLayout;
-    row->setContentsMargins(16 - kRing, 0, 16 - kRing, 0);
+    row->setContentsMargins(16 - kRing, 0, 16, 0);
     row->addStretch(1);
     row->addWidget(m_cancel);
     column->addLayout(row);
@@ -155,6 +160,7 @@ void RequestsPanel::restyle() {
     m_table->setFont(theme.monoFont(theme.type.small));
     m_table->horizontalHeader()->setFont(theme.textFont(theme.type.small));
     m_table->verticalHeader()->setDefaultSectionSize(m_bench.appearance.heights().row + 2);
+    m_notRecorded->setFont(theme.textFont(theme.type.small));
     m_head->setFont(theme.textFont(theme.type.body, QFont::DemiBold));
     m_text->setFont(theme.textFont(theme.type.body));
     m_textOf = {}; // written anew, in the theme's colours
@@ -207,6 +213,11 @@ void RequestsPanel::refreshRows() {
         m_model->setRows(lane->history()->requests, lane->shown()->step, lane->shown());
     else
         m_model->setRows({}, 0);
+    const auto recordedTo = lane ? lane->recordedTo() : std::nullopt;
+    m_notRecorded->setVisible(recordedTo && lane->shown()->step > *recordedTo);
+    if (recordedTo)
+        m_notRecorded->setText(
+            tr("Not recorded after step %1: later requests and answers are not kept.").arg(*recordedTo));
     takeSelection();
 }
 

@@ -41,7 +41,7 @@ private:
     const Workbench m_bench;
     RequestsModel* m_model;
     QTableView* m_table;
-    QLabel* m_head;
+    QLabel *m_notRecorded, *m_head;
     QPlainTextEdit* m_text;
     QPushButton* m_cancel;
     std::optional<RequestId> m_awaitedAfter;

@@ -44,6 +44,7 @@ StatusStrip::StatusStrip(const Workbench& bench, QWidget* parent)
     connect(&bench.lanes, &LaneSet::historyChanged, this, &StatusStrip::refresh);
     connect(&bench.lanes, &LaneSet::lanesChanged, this, &StatusStrip::refresh);
     connect(&bench.lanes, &LaneSet::playingChanged, this, &StatusStrip::refresh);
+    connect(&bench.lanes, &LaneSet::infoChanged, this, &StatusStrip::refresh);
     connect(&bench.appearance, &Appearance::changed, this, &StatusStrip::restyle);
     restyle();
 }
@@ -59,9 +60,12 @@ void StatusStrip::refresh() {
     m_items.clear();
     if (!lane) {
         m_lead = tr("No run");
+    } else if (!lane->shown()->run) { // no number is known
+        m_lead = lane->damagedHere() ? tr("This step cannot be shown") : tr("Starting…");
     } else {
         query::StatusFigures figures = query::statusOf(*lane->shown(), nullptr);
-        addRates(figures, *lane->history(), lane->shown()->step);
+        if (lane->shown()->step <= lane->recordedTo().value_or(lane->shown()->step))
+            addRates(figures, *lane->history(), lane->shown()->step);
         m_items = query::statusItems(figures);
         const bool newest = lane->shown() == lane->latest();
         m_lead = !newest           ? tr("Looking back,")

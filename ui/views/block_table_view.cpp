@@ -210,6 +210,7 @@ BlockTableView::BlockTableView(const Workbench& bench, std::size_t laneIndex, QW
 
     connect(&bench.lanes, &LaneSet::shownChanged, this, &BlockTableView::refresh);
     connect(&bench.lanes, &LaneSet::lanesChanged, this, &BlockTableView::refresh);
+    connect(&bench.lanes, &LaneSet::infoChanged, this, &BlockTableView::refresh);
     connect(&bench.appearance, &Appearance::changed, this, &BlockTableView::refresh);
     refresh();
 }
@@ -228,8 +229,9 @@ void BlockTableView::refresh() {
     const SnapshotPtr snapshot = lane() ? lane()->shown() : std::make_shared<state::Snapshot>();
     m_canvas->setSnapshot(snapshot);
     if (m_canvas->rows().empty())
-        m_empty->setText(snapshot->run ? tr("No request holds a block at this step.")
-                                       : tr("The table of each request appears here while it runs."),
+        m_empty->setText(lane() && lane()->damagedHere() ? tr("This step cannot be shown.")
+                         : snapshot->run                 ? tr("No request holds a block at this step.")
+                                                         : tr("The table of each request appears here while it runs."),
                          {});
     static_cast<QStackedLayout*>(m_canvas->parentWidget()->layout())
         ->setCurrentWidget(m_canvas->rows().empty() ? static_cast<QWidget*>(m_empty) : m_canvas);

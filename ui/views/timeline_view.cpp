@@ -135,6 +135,7 @@ TimelineView::TimelineView(const Workbench& bench, QWidget* parent)
     m_requestsPicture = std::make_unique<RequestsPicture>(*this);
     connect(&bench.lanes, &LaneSet::historyChanged, this, &TimelineView::refreshHistory);
     connect(&bench.lanes, &LaneSet::lanesChanged, this, &TimelineView::refreshHistory);
+    connect(&bench.lanes, &LaneSet::infoChanged, this, &TimelineView::refreshHistory);
     connect(&bench.linked, &LinkedState::cursorMoved, this, &TimelineView::movePlayhead);
     connect(&bench.linked, &LinkedState::selectionChanged, this, qOverload<>(&QWidget::update));
     connect(&bench.appearance, &Appearance::changed, this, &TimelineView::restyle);
@@ -292,6 +293,18 @@ void TimelineView::paintEvent(QPaintEvent*) {
         return;
     }
     paintAxis(painter, QRect(0, height() - kAxis, width(), kAxis), m_scale);
+    if (const QString text = notRecorded(); !text.isEmpty()) {
+        painter.setFont(theme.textFont(theme.type.small));
+        painter.setPen(theme.text3);
+        const int from = static_cast<int>(m_scale.xOf(*lane()->recordedTo() + 1)) + 8;
+        const int need = painter.fontMetrics().horizontalAdvance(text) + 8;
+        painter.drawText(QRect(std::min(from, width() - need), bars.y(), need, bars.height()), Qt::AlignVCenter, text);
+    }
+}
+
+QString TimelineView::notRecorded() const {
+    const auto to = lane() ? lane()->recordedTo() : std::nullopt;
+    return to && lane()->latest()->step > *to ? tr("not recorded after step %1").arg(*to) : QString();
 }
 
 void TimelineView::scrub(double x) {

@@ -28,6 +28,7 @@ public:
     const query::RequestBars& bars() const { return m_bars; }
     MemoryChart& chart() { return *m_chart; }
     QRect barsRect() const;
+    QString notRecorded() const; // what is missing; empty: nothing
 
 protected:
     void paintEvent(QPaintEvent* event) override;
