@@ -25,6 +25,7 @@
 #include <QFocusFrame>
 #include <QMenuBar>
 #include <QMimeData>
+#include <QScreen>
 #include <QSplitter>
 #include <QStackedWidget>
 #include <QTabBar>
@@ -37,6 +38,7 @@ namespace kvatlas::ui {
 
 namespace {
 
+constexpr int kMinWidth = 1024, kMinHeight = 700;
 constexpr int kLeftWide = 296, kLeftCompact = 272, kRight = 280, kTimelineWide = 222, kTimelineCompact = 134;
 
 QWidget* plainColumn(QWidget* parent, const QString& name, QVBoxLayout*& column) {
@@ -73,7 +75,8 @@ MainWindow::MainWindow(Appearance& appearance, RunLauncher& launcher, QWidget* p
     , m_launcher(launcher)
     , m_lanes(m_linked)
     , m_bench{appearance, m_linked, m_lanes} {
-    setMinimumSize(1024, 700);
+    setMinimumSize(kMinWidth, kMinHeight);
+    resize(defaultSize(screen()->availableSize()));
     setAcceptDrops(true);
     setAccessibleName(QStringLiteral("KVAtlas"));
     buildCentre();
@@ -103,6 +106,11 @@ MainWindow::~MainWindow() {
     delete m_focusFrame;
     delete takeCentralWidget();
     setStatusBar(nullptr);
+}
+
+QSize MainWindow::defaultSize(QSize room) {
+    constexpr QSize kWanted(1600, 1000), kDecoration(8, 40); // the window manager's, unknown before it has shown one
+    return kWanted.boundedTo(room - kDecoration).expandedTo({kMinWidth, kMinHeight});
 }
 
 void MainWindow::buildCentre() {

@@ -45,6 +45,7 @@ public:
     void openFile(const QString& file); // a session or a model
     void openSession(const QString& file);
     bool busy() const { return m_working > 0; }
+    static QSize defaultSize(QSize room); // of a window, title bar excluded, on a screen with this much room
 
     LaneSet& lanes() { return m_lanes; }
     LinkedState& linked() { return m_linked; }

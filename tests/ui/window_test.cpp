@@ -303,7 +303,7 @@ private Q_SLOTS:
             QVERIFY(!stage.window->linked().following());
             QCOMPARE(lane->latest()->step, Step(119)); // the run itself is where it was
         }
-        QVERIFY(stage.window->status().text().startsWith("Looking back,"));
+        QTRY_VERIFY(stage.window->status().text().startsWith("Looking back,"));
         stage.window->toolbar().followButton()->click();
         QVERIFY(stage.window->linked().following());
         QCOMPARE(lane->shown(), lane->latest());
@@ -320,6 +320,7 @@ private Q_SLOTS:
         QVERIFY(stage.window->setup().chooseStrategy("contiguous"));
         QCOMPARE(run->text(), QStringLiteral("&Run “Own prompts” with “Contiguous”"));
         stage.openRecorded();
+        stage.goTo(10);
         QTRY_COMPARE(run->text(), QStringLiteral("&Run “Synthetic chats” with “Paged f16”"));
         QVERIFY(stage.window->setup().chooseStrategy("contiguous")); // chosen meanwhile: stays
         stage.goTo(20);
@@ -410,12 +411,16 @@ private Q_SLOTS:
     void tooltipTellsWhatLiesUnderARestingPointerNow() {
         Stage stage;
         stage.openRecorded();
-        stage.goTo(0);
+        stage.goTo(1);
         MemoryMapCanvas& map = stage.window->memoryMap().canvas();
         auto* tip = map.findChild<HoverTip*>();
         QVERIFY(tip);
         const BlockId never(PoolId(0), 181);
-        QTest::mouseMove(map.viewport(), map.layout().rectOf(never).center());
+        const auto pointTo = [&](QPoint at) {
+            QMouseEvent move(QEvent::MouseMove, at, map.viewport()->mapToGlobal(at), Qt::NoButton, Qt::NoButton, {});
+            QApplication::sendEvent(map.viewport(), &move);
+        };
+        pointTo(map.layout().rectOf(never).center());
         QTRY_VERIFY(tip->isVisible());
         const auto row = [&](const QString& name) {
             for (const HoverTip::Row& one : tip->rows())
@@ -427,7 +432,7 @@ private Q_SLOTS:
         // Another step, by keys alone.
         Lane* lane = stage.window->lanes().lane(0);
         const BlockId first(PoolId(0), 0);
-        QTest::mouseMove(map.viewport(), map.layout().rectOf(first).center());
+        pointTo(map.layout().rectOf(first).center());
         for (Step step : {Step(20), Step(60), Step(119)}) {
             stage.goTo(step);
             QCOMPARE(row("state"), blockStateText(lane->shown()->pools[0].block(0)));
@@ -435,7 +440,7 @@ private Q_SLOTS:
         // Another zoom: another block, or none.
         map.setFocus();
         const QPoint at = map.layout().rectOf(BlockId(PoolId(0), 40)).center();
-        QTest::mouseMove(map.viewport(), at);
+        pointTo(at);
         for (int i = 0; i < 4; ++i) {
             QTest::keyClick(&map, Qt::Key_Plus);
             const auto under = map.layout().blockAt(at + QPoint(0, map.verticalScrollBar()->value()));
@@ -902,6 +907,13 @@ private Q_SLOTS:
                 combo->hidePopup();
             }
         }
+    }
+
+    void opensNoLargerThanTheScreen() {
+        QCOMPARE(MainWindow::defaultSize({2560, 1440}), QSize(1600, 1000));
+        QVERIFY(MainWindow::defaultSize({1600, 1000}).height() < 970); // the title bar has room
+        QCOMPARE(MainWindow::defaultSize({1280, 800}), QSize(1272, 760));
+        QCOMPARE(MainWindow::defaultSize({800, 500}), QSize(1024, 700)); // the least that can be laid out
     }
 
     void narrowWindowTurnsTheInspectorIntoARail() {
