@@ -32,6 +32,8 @@ template <class Condition> bool waitFor(Condition condition) {
 
 Result<void> exportHeadless(ui::MainWindow& window, const WindowOptions& options) {
     const QString& file = options.files.front();
+    const QSize size = options.size.value_or(QSize(1600, 1000));
+    window.resize(size);
     const auto silent = [&]() -> Result<void> {
         return makeError(ErrorKind::Failed,
                          "{} did not answer within a minute; check it with kvatlas-cli session check.",
@@ -80,7 +82,7 @@ Result<void> exportHeadless(ui::MainWindow& window, const WindowOptions& options
     QElapsedTimer settling;  // lists and numbers follow the cursor ten times a second
     settling.start();
     waitFor([&] { return settling.elapsed() > kSettleMs; });
-    return window.exportView(options.exportView, options.out, options.size);
+    return window.exportView(options.exportView, options.out, size);
 }
 
 } // namespace kvatlas::app

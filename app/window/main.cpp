@@ -112,7 +112,8 @@ int main(int argc, char** argv) {
         appearance.choose(*options->theme);
     app::ProgramLauncher launcher;
     ui::MainWindow window(appearance, launcher);
-    window.resize(options->size);
+    if (options->size)
+        window.resize(*options->size);
     if (!options->exportView.isEmpty()) {
         window.show();
         const auto done = app::exportHeadless(window, *options);

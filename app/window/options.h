@@ -19,7 +19,7 @@ struct WindowOptions {
     QStringList files;
     QString model, scenario, strategy;
     std::optional<ui::ThemeChoice> theme;
-    QSize size{1600, 1000};
+    std::optional<QSize> size; // none: what fits the screen; of a picture 1600x1000
     bool run = false;
     QString exportView, out; // --export VIEW --out FILE
     std::optional<Step> step;
