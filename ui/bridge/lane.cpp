@@ -57,7 +57,6 @@ Lane::~Lane() {
 
 Result<void> Lane::start() {
     m_started = true;
-    report(QString::fromStdString(m_info.recording)); // damage that opening found
     return m_run.source->start(m_store);
 }
 
@@ -178,9 +177,8 @@ void Lane::poll() {
         const bool changed =
             info.title != m_info.title || info.location != m_info.location || info.recording != m_info.recording;
         m_info = std::move(info);
-        if (changed) {
+        if (changed)
             emit infoChanged();
-        }
         if (const QString sentence = QString::fromStdString(m_info.recording); sentence != m_lastRecording) {
             m_lastRecording = sentence; // it may have been there from the start
             report(sentence);
