@@ -181,6 +181,12 @@ QWidget* SetupPanel::section(const QString& name, QWidget* field, QWidget* about
     return box;
 }
 
+void SetupPanel::paintEvent(QPaintEvent* event) {
+    Surface::paintEvent(event);
+    constexpr int kFootTop = 8; // its margin above the button
+    QPainter(this).fillRect(0, m_run->y() - kFootTop, width(), 1, m_bench.theme().line);
+}
+
 void SetupPanel::restyle() {
     const Theme& theme = m_bench.theme();
     const auto colour = [](QLabel* label, const QColor& ink) {

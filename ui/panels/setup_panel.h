@@ -45,6 +45,9 @@ signals:
     void browseForModel();
     void choiceChanged();
 
+protected:
+    void paintEvent(QPaintEvent* event) override;
+
 private:
     QWidget* section(const QString& name, QWidget* field, QWidget* about = nullptr);
     void restyle();

@@ -21,7 +21,7 @@ public:
     static void hatchAreas(QPainter& painter, const QRect& plot, const Theme& theme,
                            const source::HistoryAnswer& history, const TimelineScale& scale);
     void setHistory(const source::HistoryAnswer& history, const TimelineScale& scale);
-    static constexpr int kTop = 17, kBottom = 4; // the step number of the playhead lies over the capacity
+    static constexpr int kTop = 17, kBottom = 7; // the step number of the playhead lies over the capacity
 
     QString unit() const { return m_unit; } // of the numbers at the left, "MiB"
 
