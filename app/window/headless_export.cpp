@@ -72,9 +72,7 @@ Result<void> exportHeadless(ui::MainWindow& window, const WindowOptions& options
     if (!waitFor([&] { return reached() || given(); }))
         return silent();
     if (!reached())
-        return makeError(ErrorKind::Refused,
-                         "{}: step {} cannot be painted. {} 'kvatlas-cli session salvage' saves what can be read.",
-                         file.toStdString(), step, problem);
+        return makeError(ErrorKind::Refused, "{}: step {} cannot be painted. {}", file.toStdString(), step, problem);
     if (!problem.empty())
         std::fprintf(stderr, "kvatlas: %s: %s\n", file.toStdString().c_str(), problem.c_str());
     if (QWidget* focus = window.focusWidget())

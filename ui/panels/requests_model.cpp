@@ -150,8 +150,9 @@ QVariant RequestsModel::headerData(int section, Qt::Orientation orientation, int
     if (orientation != Qt::Horizontal)
         return role == Qt::DisplayRole ? QVariant(section + 1) : QVariant();
     static const char* const names[] = {"#", "Request", "State", "Tokens", "First", "Each"};
-    static const char* const tips[] = {"Request number",     "Its own title",           "At the cursor",
-                                       "Prompt + generated", "Time to the first token", "Mean time between tokens"};
+    static const char* const tips[] = {"Request number",          "Its own title",
+                                       "At the cursor",           "Prompt + generated",
+                                       "Time to the first token", "Mean time between tokens, pauses included"};
     if (section < 0 || section >= kColumns)
         return {};
     if (role == Qt::DisplayRole)
