@@ -53,7 +53,7 @@ Runner::Runner(std::shared_ptr<const Weights> weights, kernels::Arithmetic arith
     , m_kernels(m_weights->kernels())
     , m_arithmetic(arithmetic)
     , m_stream(std::move(stream))
-    , m_rope(positions, m_weights->config().headDim, m_weights->config().ropeFreqBase)
+    , m_rope(positions, m_weights->config().headDim, m_weights->config().ropeFreqBase, m_weights->model().ropeFactors())
     , m_clock(clock) {}
 
 template <class Call>

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
+#include <cstring>
 #include <openssl/evp.h>
 #include <unordered_set>
 #include <utility>
@@ -22,6 +23,10 @@ std::string shapeOf(const GgufTensor& tensor) {
         out += fmt::format("{}{}", d ? " x " : "", tensor.dims[d]);
     return out;
 }
+
+constexpr std::string_view kRopeFactors = "rope_freqs.weight";
+// Below 1 an angle could leave the range that the rotation table is exact for; Llama 3.1 and 3.2 have 1 to 32.
+constexpr float kLeastRopeFactor = 1.0f, kMostRopeFactor = 1e6f;
 
 } // namespace
 
@@ -126,11 +131,32 @@ Result<void> Model::bindWeights() {
     for (std::uint32_t layer = 0; layer < m_config.layers; ++layer)
         if (auto ok = bindLayer(layer); !ok)
             return ok;
+    if (auto ok = bindRopeFactors(); !ok)
+        return ok;
     for (const GgufTensor& tensor : m_file.tensors()) {
         m_parameters += tensor.elements;
         m_weightBytes += tensor.bytes;
     }
     return refuseUnboundTensors();
+}
+
+Result<void> Model::bindRopeFactors() {
+    const GgufTensor* tensor = m_file.tensor(kRopeFactors);
+    if (!tensor)
+        return {};
+    WeightTensor factors;
+    if (auto ok = bind(std::string(kRopeFactors), 1, m_config.headDim / 2, factors); !ok)
+        return ok;
+    if (factors.format != kernels::WeightFormat::F32)
+        return refuse(m_file, "tensor {} is stored as {}, and RoPE factors are F32; convert the model again",
+                      inQuotes(kRopeFactors), tensor->type->name);
+    m_ropeFactors.resize(factors.columns);
+    std::memcpy(m_ropeFactors.data(), factors.data.data(), factors.data.size());
+    for (const float factor : m_ropeFactors)
+        if (!(factor >= kLeastRopeFactor && factor <= kMostRopeFactor))
+            return refuse(m_file, "tensor {} holds the RoPE factor {}, and {} to {} is possible; the file is damaged",
+                          inQuotes(kRopeFactors), factor, kLeastRopeFactor, kMostRopeFactor);
+    return {};
 }
 
 // A tensor that the forward pass does not know would change the results if it were ignored.
@@ -141,15 +167,14 @@ Result<void> Model::refuseUnboundTensors() {
                                          &w.feedForwardNorm, &w.gate, &w.up, &w.down})
             bound.insert(part->name);
     for (const GgufTensor& tensor : m_file.tensors()) {
-        if (bound.contains(tensor.name))
+        if (bound.contains(tensor.name) || tensor.name == kRopeFactors)
             continue;
         if (tensor.name.ends_with(".attn_rot_embd.weight") || tensor.name.ends_with(".attention.rotary_emb.inv_freq"))
             continue; // tables of the usual RoPE that early converters stored; computed here
-        return refuse(
-            m_file,
-            "has the tensor {}, which the llama of KVAtlas does not compute with (a bias, a RoPE factor or another "
-            "kind of layer); use another model",
-            inQuotes(tensor.name));
+        return refuse(m_file,
+                      "has the tensor {}, which the llama of KVAtlas does not compute with (a bias or another "
+                      "kind of layer); use another model",
+                      inQuotes(tensor.name));
     }
     return {};
 }

@@ -71,6 +71,8 @@ public:
     const WeightTensor& output() const { return m_output; }                 // [vocabulary, embedding]
     bool outputIsTied() const { return m_outputIsTied; }                    // output() is tokenEmbedding()
     std::span<const LayerWeights> layers() const { return m_layers; }
+    // [headDim / 2], each at least 1, or empty: what RoPE's frequencies are divided by (Llama 3.1's stretched context).
+    std::span<const float> ropeFactors() const { return m_ropeFactors; }
 
     const Tokenizer& tokenizer() const { return *m_tokenizer; }
     const ChatTemplate& chatTemplate() const { return m_chatTemplate; }
@@ -93,6 +95,7 @@ private:
     static Result<std::shared_ptr<const Model>> build(Result<GgufFile> file, const ModelOptions& options);
     Result<void> bindWeights();
     Result<void> bindLayer(std::uint32_t layer);
+    Result<void> bindRopeFactors();
     Result<void> refuseUnboundTensors();
     Result<void> bind(const std::string& name, std::uint32_t rows, std::uint32_t columns, WeightTensor& out) const;
 
@@ -101,6 +104,7 @@ private:
     WeightTensor m_tokenEmbedding, m_outputNorm, m_output;
     bool m_outputIsTied = false;
     std::vector<LayerWeights> m_layers;
+    std::vector<float> m_ropeFactors;
     std::unique_ptr<const Tokenizer> m_tokenizer; // never null after build()
     ChatTemplate m_chatTemplate;
     std::uint64_t m_parameters = 0;

@@ -100,6 +100,43 @@ TEST(engineTest, refusesWhatAModelComputesThatIsNoNumber) {
     EXPECT_EQ(alone.error().kind, ErrorKind::Refused);
 }
 
+// Frequencies of base 10,000 divided by 50^(2i/d) are those of base 500,000: the same logits, another file.
+TEST(engineTest, ropeFactorsAreDivisorsOfTheFrequencies) {
+    using Logits = std::vector<std::vector<float>>;
+    const auto logitsOf = [](testing::TinyLlama shape, const std::vector<float>& factors) {
+        auto writer = testing::tinyLlamaWriter(5, shape);
+        if (!factors.empty())
+            writer.tensor("rope_freqs.weight", {factors.size()}, model::ggufTypeId(kernels::WeightFormat::F32),
+                          std::as_bytes(std::span(factors)));
+        const auto model = model::Model::fromBytes(writer.file(), "tiny.gguf");
+        EXPECT_TRUE(model) << model.error().message;
+        const auto weights = Weights::load(*model, kernels::referenceKernels());
+        Logits logits;
+        const auto done = forwardTokens(*weights, prompt(60), {}, [&](Position, std::span<const float> row) {
+            logits.emplace_back(row.begin(), row.end());
+        });
+        EXPECT_TRUE(done) << done.error().message;
+        return logits;
+    };
+    const auto worst = [](const Logits& a, const Logits& b) {
+        float most = 0;
+        for (std::size_t row = 0; row < a.size(); ++row)
+            for (std::size_t i = 0; i < a[row].size(); ++i)
+                most = std::max(most, std::fabs(a[row][i] - b[row][i]));
+        return most;
+    };
+    testing::TinyLlama shape;
+    std::vector<float> factors;
+    for (std::uint32_t i = 0; i < shape.headDim / 2; ++i)
+        factors.push_back(static_cast<float>(std::pow(50.0, 2.0 * i / shape.headDim)));
+    const Logits plain = logitsOf(shape, {});
+    const Logits divided = logitsOf(shape, factors);
+    shape.ropeFreqBase = 500'000.0f;
+    const Logits otherBase = logitsOf(shape, {});
+    EXPECT_LE(worst(divided, otherBase), 1e-4f);
+    EXPECT_GE(worst(divided, plain), 0.1f);
+}
+
 // Prompts of 1, kB - 1, kB, kB + 1, the pool, the context; one more of each of the last two is refused.
 TEST(engineTest, allLengthsAtTheBordersWork) {
     constexpr std::uint32_t kBlock = 4, kPool = 10;

@@ -112,13 +112,31 @@ TEST(Model, refusesMathematicsThatItDoesNotHave) {
     expectRefused(and_([](GgufWriter& w) { w.f32("llama.logit_scale", 0.5f); }), "'llama.logit_scale'");
     expectRefused(and_([](GgufWriter& w) { w.tensor("blk.0.attn_q.bias", {64}, 0, Bytes(256)); }),
                   "'blk.0.attn_q.bias'");
-    expectRefused(and_([](GgufWriter& w) { w.tensor("rope_freqs.weight", {8}, 0, Bytes(32)); }), "'rope_freqs.weight'");
     for (const auto& harmless : std::vector<std::function<void(GgufWriter&)>>{
              [](GgufWriter& w) { w.string("llama.rope.scaling.type", "none"); },
              [](GgufWriter& w) { w.f32("llama.rope.scaling.factor", 1.0f); },
              [](GgufWriter& w) { w.u32("llama.expert_count", 0); },
          })
         EXPECT_TRUE(Model::fromBytes(tinyAnd(harmless), "made.gguf"));
+}
+
+TEST(Model, readsTheRopeFactorsOfLlama31) {
+    const auto with = [](const std::vector<float>& factors, std::uint32_t type = 0) {
+        return tinyAnd([&](GgufWriter& w) {
+            const auto bytes = std::as_bytes(std::span(factors));
+            w.tensor("rope_freqs.weight", {factors.size()}, type, bytes.first(bytes.size() / (type == 0 ? 1 : 2)));
+        });
+    };
+    const std::vector<float> factors = {1, 1, 1, 1.5f, 3, 8, 8, 32};
+    const auto model = Model::fromBytes(with(factors), "made.gguf");
+    ASSERT_TRUE(model) << model.error().message;
+    EXPECT_TRUE(std::ranges::equal((*model)->ropeFactors(), factors));
+    EXPECT_TRUE((*Model::fromBytes(tinyAnd([](GgufWriter&) {}), "made.gguf"))->ropeFactors().empty());
+
+    expectRefused(with({1, 1, 1, 1}), "'rope_freqs.weight' has the shape 4");
+    expectRefused(with(factors, 1), "'rope_freqs.weight' is stored as F16");
+    for (const float wrong : {0.0f, -8.0f, 0.5f, 1e30f, INFINITY, NAN})
+        expectRefused(with({1, 1, 1, 1, 1, 1, 1, wrong}), "holds the RoPE factor");
 }
 
 TEST(Model, readsHeadCountsPerLayerWhenTheyAreEqual) {
