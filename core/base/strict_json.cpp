@@ -145,6 +145,9 @@ Result<Json> parseStrictJson(std::string_view text, std::string_view what, const
     if (text.size() > limits.maxBytes)
         return makeError(ErrorKind::Refused, "{}: {} bytes are more than the {} that a file of this kind may have.",
                          what, text.size(), limits.maxBytes);
+    if (const auto nul = text.find('\0'); nul != std::string_view::npos) // the parser would take it for the end
+        return makeError(ErrorKind::Refused, "{}: {}a NUL byte, which no JSON text has; write the file again.", what,
+                         placeOf(text, nul + 1));
     StrictBuilder builder(limits);
     if (Json::sax_parse(text.begin(), text.end(), &builder))
         return builder.take();

@@ -30,6 +30,14 @@ TEST(StrictJson, duplicateKeysInDifferentObjectsAreFine) {
     EXPECT_FALSE(parseStrictJson(R"([{"a": 1, "b": {"a": 2}, "a": 3}])", "t"));
 }
 
+TEST(StrictJson, refusesNulBytesWhereverTheyStand) {
+    using namespace std::string_literals;
+    for (const std::string& text : {"[1]\0"s, "[1]\0[2]"s, "[1,\0 2]"s, "\0"s, "[\"a\0b\"]"s})
+        EXPECT_NE(parseStrictJson(text, "t").error().message.find("a NUL byte"), std::string::npos);
+    EXPECT_EQ(parseStrictJson("[1,\n 2]\0"s, "t").error().message.substr(0, 22), "t: line 2, column 4: a");
+    EXPECT_TRUE(parseStrictJson(R"(["a\u0000b"])", "t"));
+}
+
 TEST(StrictJson, writesInvalidTextWithReplacementCharacters) {
     EXPECT_EQ(jsonText(Json("a\xff")), "\"a\xef\xbf\xbd\"");
 }
