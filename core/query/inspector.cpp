@@ -60,18 +60,6 @@ const char* changeWord(BlockKind kind) {
     return "Freed";
 }
 
-std::string statusText(RequestStatus status) {
-    switch (status) {
-    case RequestStatus::Waiting:
-        return "waiting";
-    case RequestStatus::Running:
-        return "running";
-    case RequestStatus::Preempted:
-        return "preempted";
-    }
-    return "unknown";
-}
-
 std::vector<SlotToken> slotsOf(const Snapshot& snapshot, const PoolState& pool, const BlockState& block) {
     std::vector<SlotToken> slots;
     if (block.kind != BlockKind::Active && block.kind != BlockKind::Reserved)
@@ -175,7 +163,7 @@ std::optional<RequestFacts> requestFacts(const Snapshot& snapshot, RequestId id,
     out.title = fmt::format("Request {}", id.value);
     out.subtitle = request->title;
     out.facts = {
-        {"State", statusText(request->status)},
+        {"State", wordOf(request->status)},
         {"Prompt", number(request->promptTokens) + " tokens"},
         {"Output", fmt::format("{} of at most {} tokens", number(request->outputTokens), number(request->maxTokens))},
         {"From the prefix cache", number(request->cachedTokens) + " tokens"},
@@ -189,6 +177,13 @@ std::optional<RequestFacts> requestFacts(const Snapshot& snapshot, RequestId id,
         out.facts.push_back({"Slots written", number(sequence->slotsWritten)});
         out.facts.push_back({"Blocks", number(out.blocks.size())});
         out.facts.push_back({"Size", exactBytesText(bytes, separator)});
+    }
+    if (request->status != RequestStatus::Running && !snapshot.pools.empty()) {
+        const PoolState& pool = snapshot.pools.front();
+        const std::uint64_t tokens = std::uint64_t{request->promptTokens} + request->outputTokens;
+        const std::uint64_t blocks = (tokens + pool.shape.blockTokens - 1) / pool.shape.blockTokens;
+        out.facts.push_back(
+            {"Blocks needed", fmt::format("{} at least, free now: {}", number(blocks), number(pool.counts.free))});
     }
     return out;
 }

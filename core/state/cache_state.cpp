@@ -24,32 +24,6 @@ std::string nameOfBlock(BlockId block) {
     return fmt::format("block {} of pool {}", block.index(), block.pool().value);
 }
 
-const char* wordOf(BlockKind kind) {
-    switch (kind) {
-    case BlockKind::Free:
-        return "free";
-    case BlockKind::Active:
-        return "active";
-    case BlockKind::Cached:
-        return "cached";
-    case BlockKind::Reserved:
-        return "reserved";
-    }
-    return "unknown";
-}
-
-const char* wordOf(RequestStatus status) {
-    switch (status) {
-    case RequestStatus::Waiting:
-        return "waiting";
-    case RequestStatus::Running:
-        return "running";
-    case RequestStatus::Preempted:
-        return "preempted";
-    }
-    return "unknown";
-}
-
 bool isToken(const Model& model, TokenId token) {
     const std::uint32_t vocabulary = model.model().vocabulary;
     return token >= 0 && (vocabulary == 0 || static_cast<std::uint32_t>(token) < vocabulary);

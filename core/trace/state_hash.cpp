@@ -49,4 +49,30 @@ std::uint64_t requestElement(RequestId request, RequestStatus status, std::uint3
                    low(outputTokens) | high(preemptions), request.value);
 }
 
+const char* wordOf(BlockKind kind) {
+    switch (kind) {
+    case BlockKind::Free:
+        return "free";
+    case BlockKind::Active:
+        return "active";
+    case BlockKind::Cached:
+        return "cached";
+    case BlockKind::Reserved:
+        return "reserved";
+    }
+    return "unknown";
+}
+
+const char* wordOf(RequestStatus status) {
+    switch (status) {
+    case RequestStatus::Waiting:
+        return "waiting";
+    case RequestStatus::Running:
+        return "running";
+    case RequestStatus::Preempted:
+        return "preempted";
+    }
+    return "unknown";
+}
+
 } // namespace kvatlas::trace

@@ -13,6 +13,10 @@ namespace kvatlas::trace {
 enum class BlockKind : std::uint8_t { Free = 0, Active = 1, Cached = 2, Reserved = 3 };
 enum class RequestStatus : std::uint8_t { Waiting = 1, Running = 2, Preempted = 3 };
 
+// "reserved", "preempted"; "unknown" for a number that is none of them.
+const char* wordOf(BlockKind kind);
+const char* wordOf(RequestStatus status);
+
 // Elements. A free block, an ended sequence and a finished request are no elements.
 std::uint64_t blockElement(BlockId block, BlockKind kind, std::uint32_t references, std::uint32_t usedSlots);
 std::uint64_t tableElement(SequenceId sequence, std::uint32_t logical, BlockId block);

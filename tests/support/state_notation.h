@@ -66,15 +66,6 @@ public:
         return out;
     }
 
-    static std::string wordOf(trace::BlockKind kind) {
-        static const char* const kWords[] = {"free", "active", "cached", "reserved"};
-        return kWords[static_cast<int>(kind)];
-    }
-    static std::string wordOf(trace::RequestStatus status) {
-        static const char* const kWords[] = {"", "waiting", "running", "preempted"};
-        return kWords[static_cast<int>(status)];
-    }
-
 private:
     struct Line {
         std::string verb;

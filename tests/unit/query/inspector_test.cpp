@@ -108,6 +108,16 @@ TEST(Inspector, saysAllThatIsKnownOfARequest) {
     EXPECT_FALSE(requestFacts(*run.state.snapshot(), RequestId(1)));
 }
 
+TEST(Inspector, saysHowManyBlocksAWaitingRequestNeeds) {
+    StateNotation run;
+    ASSERT_EQ(run.run(kRun), "");
+    ASSERT_EQ(run.run("arrive r10 21 max=4"), "");
+    const auto facts = requestFacts(*run.state.snapshot(), RequestId(10));
+    ASSERT_TRUE(facts);
+    EXPECT_EQ(facts->facts.front(), (Fact{"State", "waiting"}));
+    EXPECT_EQ(facts->facts.back(), (Fact{"Blocks needed", "6 at least, free now: 5"}));
+}
+
 TEST(Inspector, aFinishedRequestSpeaksFromItsRow) {
     trace::RequestRow row;
     row.request = RequestId(3);
