@@ -10,4 +10,16 @@ std::int64_t SteadyClock::nowNs() const {
         .count();
 }
 
+void HoldableClock::hold() {
+    if (!m_held)
+        m_heldAtNs = m_clock.nowNs();
+    m_held = true;
+}
+
+void HoldableClock::release() {
+    if (m_held)
+        m_leftOutNs += m_clock.nowNs() - m_heldAtNs;
+    m_held = false;
+}
+
 } // namespace kvatlas

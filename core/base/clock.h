@@ -19,6 +19,21 @@ public:
     std::int64_t nowNs() const override;
 };
 
+// Another clock less the time for which this one was held. One thread at a time; `clock` outlives it.
+class HoldableClock final : public Clock {
+public:
+    explicit HoldableClock(const Clock& clock)
+        : m_clock(clock) {}
+    std::int64_t nowNs() const override { return (m_held ? m_heldAtNs : m_clock.nowNs()) - m_leftOutNs; }
+    void hold();    // stands still from here on
+    void release(); // goes on from where it stood
+
+private:
+    const Clock& m_clock;
+    bool m_held = false;
+    std::int64_t m_heldAtNs = 0, m_leftOutNs = 0;
+};
+
 // Moves only when told. Any thread.
 class ManualClock final : public Clock {
 public:

@@ -136,14 +136,14 @@ void LiveSource::runEngine() {
         lock.unlock();
         m_arrivals.submitDue(*m_engine);
         const bool idle = m_engine->idle();
-        const bool early = m_stepsPerSecond > 0 && m_engine->nowNs() < m_nextStepNs;
+        const bool early = m_stepsPerSecond > 0 && m_wallClock.nowNs() < m_nextStepNs;
         if (mayStep() && !idle && !early)
             stepOnce();
         m_engine->flush();
         m_engine->takeFinished();
         lock.lock();
         if (!mayStep())
-            m_wake.wait(lock, [this] { return disturbed(); });
+            waitForCommand(lock);
         else if (idle)
             waitForWork(lock);
         else if (early)
@@ -156,15 +156,21 @@ void LiveSource::stepOnce() {
     if (m_paused)
         --m_stepsAllowed;
     if (m_stepsPerSecond > 0)
-        m_nextStepNs = std::max(m_nextStepNs, m_engine->nowNs() - static_cast<std::int64_t>(1e9 / m_stepsPerSecond)) +
+        m_nextStepNs = std::max(m_nextStepNs, m_wallClock.nowNs() - static_cast<std::int64_t>(1e9 / m_stepsPerSecond)) +
                        static_cast<std::int64_t>(1e9 / m_stepsPerSecond);
+}
+
+void LiveSource::waitForCommand(std::unique_lock<std::mutex>& lock) {
+    m_clock.hold();
+    m_wake.wait(lock, [this] { return disturbed(); });
+    m_clock.release();
 }
 
 // Nothing runs: until a command comes, or the next arrival is due.
 void LiveSource::waitForWork(std::unique_lock<std::mutex>& lock) {
     if (m_arrivals.done()) {
         m_stepsAllowed = 0; // there is nothing left to step
-        m_wake.wait(lock, [this] { return disturbed(); });
+        waitForCommand(lock);
     } else if (m_arrivals.bySteps()) {
         m_engine->skipTo(m_arrivals.nextStep());
     } else {
@@ -174,8 +180,10 @@ void LiveSource::waitForWork(std::unique_lock<std::mutex>& lock) {
 }
 
 void LiveSource::waitForSpeed(std::unique_lock<std::mutex>& lock) {
-    const std::int64_t waitNs = std::max<std::int64_t>(0, m_nextStepNs - m_engine->nowNs());
+    const std::int64_t waitNs = std::max<std::int64_t>(0, m_nextStepNs - m_wallClock.nowNs());
+    m_clock.hold();
     m_wake.wait_for(lock, std::chrono::nanoseconds(waitNs), [this] { return disturbed(); });
+    m_clock.release();
 }
 
 void LiveSource::applyCommands(std::unique_lock<std::mutex>& lock) {

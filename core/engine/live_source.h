@@ -3,9 +3,10 @@
 // events through a bounded ring on another thread, so that a slow sink delays the engine only when the ring is full.
 //
 // Begins paused or running; when everything has finished it stays, idle, for further requests until stop(). stop()
-// waits for the step that is being computed and for the last delivery. Nothing is recorded here, so questions are
-// answered with an error; sessions/ wraps a live source to answer them from the file it writes. Threads, ownership,
-// errors: as event_source.h; create additionally as Engine::create.
+// waits for the step that is being computed and for the last delivery. The run's time stands still while it is paused,
+// waits for the chosen speed, or has nothing to do and nothing to come: what a teacher's pause takes is in no number.
+// Nothing is recorded here, so questions are answered with an error; sessions/ wraps a live source to answer them from
+// the file it writes. Threads, ownership, errors: as event_source.h; create additionally as Engine::create.
 #pragma once
 
 #include "core/base/clock.h"
@@ -68,10 +69,12 @@ private:
     void stepOnce();
     void waitForWork(std::unique_lock<std::mutex>& lock);
     void waitForSpeed(std::unique_lock<std::mutex>& lock);
+    void waitForCommand(std::unique_lock<std::mutex>& lock);
 
     std::shared_ptr<const Weights> m_weights;
     std::string m_title;
-    SteadyClock m_clock;
+    SteadyClock m_wallClock;
+    HoldableClock m_clock{m_wallClock}; // the run's: the engine thread's
     RingSink m_ringSink;
     std::unique_ptr<Engine> m_engine; // the engine thread's while it runs
     Arrivals m_arrivals;              // likewise
@@ -80,7 +83,7 @@ private:
     bool m_paused;
     std::uint64_t m_stepsAllowed = 0; // while paused
     double m_stepsPerSecond = 0;      // 0: as fast as it goes
-    std::int64_t m_nextStepNs = 0;    // with a speed: when the next step is due
+    std::int64_t m_nextStepNs = 0;    // with a speed: when the next step is due, by m_wallClock
     std::uint64_t m_seed;
 
     std::mutex m_mutex; // of what follows

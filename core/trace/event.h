@@ -234,7 +234,7 @@ enum class EventKind : std::uint8_t {
 
 struct Event {
     Step step = 0;
-    std::int64_t ns = 0; // since RunStarted
+    std::int64_t ns = 0; // since RunStarted, less the time for which the run was held
     EventBody body = std::monostate{};
     friend bool operator==(const Event&, const Event&) = default;
 

@@ -11,6 +11,7 @@
 #include <chrono>
 #include <gtest/gtest.h>
 #include <thread>
+#include <utility>
 
 namespace kvatlas::engine {
 namespace {
@@ -175,6 +176,30 @@ TEST(liveSourceTest, beginsPausedWithItsRequestsWaitingAndStepsAsTold) {
     EXPECT_EQ(sink.log().all<trace::StepEnded>().size(), 20u);
     EXPECT_EQ(sink.log().all<trace::CommandApplied>().size(), 4u);
     EXPECT_EQ(sink.error(), "");
+}
+
+TEST(liveSourceTest, whatAPauseOrASlowSpeedTakesIsInNoNumber) {
+    constexpr auto kPause = std::chrono::milliseconds(300);
+    WaitingSink sink;
+    auto source = makeSource(liveOptions({textRequest("one and two", 5)}, true));
+    ASSERT_TRUE(source->start(sink));
+    for (std::size_t step = 1; step <= 3; ++step) {
+        std::this_thread::sleep_for(kPause);
+        source->send(source::StepForward{1});
+        EXPECT_TRUE(sink.waitFor<trace::StepEnded>(step));
+    }
+    source->send(source::SetSpeed{1.0 / 0.3}); // 0.3 s a step
+    source->send(source::Resume{});
+    EXPECT_TRUE(sink.waitFor<trace::RequestFinished>(1));
+    std::this_thread::sleep_for(kPause); // idle
+    source->send(source::Submit{kSubmit});
+    EXPECT_TRUE(sink.waitFor<trace::RequestArrived>(2));
+    source->stop();
+    // Together 1.2 s and more were waited; five steps of the tiny model take milliseconds.
+    EXPECT_LT(sink.log().events.back().ns, std::chrono::nanoseconds(4 * kPause).count() / 2);
+    std::int64_t before = 0;
+    for (const trace::Event& event : sink.log().events)
+        EXPECT_LE(std::exchange(before, event.ns), event.ns);
 }
 
 TEST(liveSourceTest, cancelsAndPreemptsBetweenSteps) {
