@@ -540,9 +540,14 @@ Result<source::HistoryAnswer> SessionReader::history(Step firstStep, Step lastSt
 
 // The tables have no row per preemption: from the events, each looked at once.
 Result<void> SessionReader::findGaps() {
-    const auto close = [this](RequestId request, Step step) {
+    const auto resume = [this](RequestId request, Step step) {
+        if (const auto open = m_openGaps.find(request.value); open != m_openGaps.end())
+            if (trace::PreemptionGap& gap = m_gaps[open->second]; !gap.resumed)
+                gap.resumed = step;
+    };
+    const auto catchUp = [this](RequestId request, Step step) {
         if (const auto open = m_openGaps.extract(request.value))
-            m_gaps[open.mapped()].resumed = step;
+            m_gaps[open.mapped()].caughtUp = step;
     };
     for (std::size_t i = 0; i < m_chunks.size(); ++i) {
         const ChunkEntry& chunk = m_chunks[i];
@@ -558,12 +563,17 @@ Result<void> SessionReader::findGaps() {
         for (std::size_t e = static_cast<std::size_t>(from); e < (*events)->size(); ++e) {
             const trace::Event& event = (**events)[e];
             if (const auto* preempted = std::get_if<trace::RequestPreempted>(&event.body)) {
+                catchUp(preempted->request, event.step); // as far as it came
                 m_openGaps[preempted->request.value] = m_gaps.size();
-                m_gaps.push_back({preempted->request, event.step, {}});
-            } else if (const auto* resumed = std::get_if<trace::RequestResumed>(&event.body))
-                close(resumed->request, event.step);
-            else if (const auto* finished = std::get_if<trace::RequestFinished>(&event.body))
-                close(finished->request, event.step);
+                m_gaps.push_back({preempted->request, event.step, {}, {}});
+            } else if (const auto* resumed = std::get_if<trace::RequestResumed>(&event.body)) {
+                resume(resumed->request, event.step);
+            } else if (const auto* sampled = std::get_if<trace::TokenSampled>(&event.body)) {
+                catchUp(sampled->request, event.step);
+            } else if (const auto* finished = std::get_if<trace::RequestFinished>(&event.body)) {
+                resume(finished->request, event.step);
+                catchUp(finished->request, event.step);
+            }
         }
     }
     return {};

@@ -129,8 +129,9 @@ private:
     std::vector<ChunkEntry> m_chunks;                                    // by id, ranges ascending
     std::vector<KeyframeEntry> m_keyframes;                              // by step
     std::vector<std::string> m_damaged;
-    std::vector<trace::PreemptionGap> m_gaps;                  // of the events before m_gapsTo
-    std::unordered_map<std::uint64_t, std::size_t> m_openGaps; // of a request: its place in m_gaps
+    std::vector<trace::PreemptionGap> m_gaps; // of the events before m_gapsTo
+    std::unordered_map<std::uint64_t, std::size_t>
+        m_openGaps; // of a request that has not caught up: its place in m_gaps
     std::int64_t m_gapsTo = 0;
     std::list<std::pair<ChunkEntry, SharedEvents>> m_cache; // decoded chunks, newest use first
 };

@@ -44,7 +44,11 @@ std::string describe(const RequestRow& row, bool running) {
     return running ? out + (row.admittedStep ? ", running" : ", waiting") : out;
 }
 
-// A step is drawn as wide as the way to the next one, so that a bar of one step can be seen.
+// Where a step begins.
+double beginOf(Step step, const StepAxis& axis) {
+    return axis.xOf(double(step) - 1);
+}
+
 RequestBar barOf(const RequestRow& row, const StepAxis& axis, Step newestStep) {
     RequestBar bar;
     bar.request = row.request;
@@ -54,10 +58,10 @@ RequestBar barOf(const RequestRow& row, const StepAxis& axis, Step newestStep) {
     bar.finishReason = row.finishReason.value_or(trace::FinishReason::EndToken);
     bar.text = describe(row, bar.running);
     const Step last = row.finishedStep.value_or(newestStep);
-    const double end = axis.xOf(double(last) + 1);
-    const double arrived = axis.xOf(row.arrivedStep);
-    const double admitted = row.admittedStep ? axis.xOf(*row.admittedStep) : end;
-    const double first = row.firstTokenStep ? axis.xOf(double(*row.firstTokenStep) + 1) : end;
+    const double end = axis.xOf(last);
+    const double arrived = beginOf(row.arrivedStep, axis);
+    const double admitted = row.admittedStep ? beginOf(*row.admittedStep, axis) : end;
+    const double first = row.firstTokenStep ? axis.xOf(*row.firstTokenStep) : end;
     bar.waiting = clipped(arrived, std::min(admitted, end), axis);
     bar.prefill = clipped(std::min(admitted, end), std::min(first, end), axis);
     bar.decode = clipped(std::min(first, end), end, axis);
@@ -68,15 +72,13 @@ RequestBar barOf(const RequestRow& row, const StepAxis& axis, Step newestStep) {
 } // namespace
 
 double StepAxis::xOf(double step) const {
-    const double steps = double(lastStep) - double(firstStep);
-    return steps <= 0 ? leftPx + (step > firstStep ? widthPx : 0) : leftPx + (step - firstStep) / steps * widthPx;
+    return leftPx + (step - firstStep + 1) * widthPx / (double(lastStep) - firstStep + 1);
 }
 
 Step StepAxis::stepAt(double x) const {
-    const double steps = double(lastStep) - double(firstStep);
-    if (steps <= 0 || widthPx <= 0)
+    if (widthPx <= 0)
         return firstStep;
-    const double step = double(firstStep) + std::round((x - leftPx) / widthPx * steps);
+    const double step = firstStep - 1.0 + std::round((x - leftPx) / widthPx * (double(lastStep) - firstStep + 1));
     return static_cast<Step>(std::clamp(step, double(firstStep), double(lastStep)));
 }
 
@@ -124,19 +126,23 @@ RequestBars requestBars(std::span<const RequestRow> rows, const StepAxis& axis, 
         RequestBar bar = barOf(*row, axis, newestStep);
         const auto [first, end] = gapsOf.equal_range(row->request.value);
         for (auto at = first; at != end; ++at) {
-            const double barEnd = axis.xOf(double(row->finishedStep.value_or(newestStep)) + 1);
-            const double to = at->second->resumed ? std::min(axis.xOf(*at->second->resumed), barEnd) : barEnd;
-            const BarSpan gap = clipped(axis.xOf(at->second->preempted), to, axis);
-            if (!gap.empty())
-                bar.gaps.push_back(gap);
+            const trace::PreemptionGap& gap = *at->second;
+            const double barEnd = axis.xOf(row->finishedStep.value_or(newestStep));
+            const double resumed = gap.resumed ? std::min(beginOf(*gap.resumed, axis), barEnd) : barEnd;
+            const double caughtUp = gap.caughtUp ? std::min(axis.xOf(*gap.caughtUp), barEnd) : barEnd;
+            for (const auto& [spans, span] :
+                 {std::pair(&bar.gaps, clipped(beginOf(gap.preempted, axis), resumed, axis)),
+                  std::pair(&bar.recomputed, clipped(resumed, caughtUp, axis))})
+                if (!span.empty())
+                    spans->push_back(span);
         }
-        const double from = axis.xOf(row->arrivedStep);
+        const double from = beginOf(row->arrivedStep, axis);
         const auto lane =
             std::find_if(laneEnds.begin(), laneEnds.end(), [&](double laneEnd) { return laneEnd + minGapPx <= from; });
         bar.lane = static_cast<std::uint32_t>(lane - laneEnds.begin());
         if (lane == laneEnds.end())
             laneEnds.emplace_back();
-        laneEnds[bar.lane] = axis.xOf(double(row->finishedStep.value_or(newestStep)) + 1);
+        laneEnds[bar.lane] = axis.xOf(row->finishedStep.value_or(newestStep));
         out.bars.push_back(std::move(bar));
     }
     out.lanes = static_cast<std::uint32_t>(laneEnds.size());

@@ -13,13 +13,14 @@
 
 namespace kvatlas::query {
 
-// Steps [firstStep, lastStep] over the pixels [leftPx, leftPx + widthPx]. One step alone fills the width.
+// Steps [firstStep, lastStep] over the pixels [leftPx, leftPx + widthPx], all as wide: step k covers what lies between
+// xOf(k - 1) and xOf(k), and the state after it stands at xOf(k), where the cursor is.
 struct StepAxis {
     Step firstStep = 0, lastStep = 0;
     double leftPx = 0, widthPx = 1;
 
     double xOf(double step) const;
-    Step stepAt(double x) const; // the nearest, within the axis
+    Step stepAt(double x) const; // whose state is the nearest, within the axis
 };
 
 // ---- Memory over time. Values are tops of a stack in bytes: used <= active <= cached <= reserved.
@@ -51,6 +52,7 @@ struct RequestBar {
     std::uint32_t lane = 0;
     BarSpan waiting, prefill, decode; // in this order, touching; empty when it never came to it
     std::vector<BarSpan> gaps;        // preempted, inside prefill and decode
+    std::vector<BarSpan> recomputed;  // prefill once more after a gap
     bool running = false;             // goes on at the newest step
     bool numbered = false;            // wide enough for its number (9 px and more)
     std::uint32_t preemptions = 0;

@@ -44,7 +44,8 @@ struct RequestRow {
 struct PreemptionGap {
     RequestId request;
     Step preempted = 0;
-    std::optional<Step> resumed; // or finished; none: not yet
+    std::optional<Step> resumed;  // or finished; none: not yet
+    std::optional<Step> caughtUp; // sampled again, all recomputed; or preempted again, or finished; none: not yet
     friend bool operator==(const PreemptionGap&, const PreemptionGap&) = default;
 };
 

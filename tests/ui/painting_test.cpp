@@ -436,7 +436,7 @@ private Q_SLOTS:
 
     void stepAxisKeepsItsMarginsAndGrowsInFewJumps() {
         const TimelineScale scale{64, 1128};
-        QCOMPARE(scale.xOf(0), 112.0);
+        QCOMPARE(scale.xOf(-1), 112.0);
         QCOMPARE(scale.xOf(64), 1112.0);
         QCOMPARE(scale.stepAt(112 + 500), Step(32));
         QCOMPARE(scale.stepAt(-5), Step(0));

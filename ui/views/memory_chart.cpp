@@ -9,6 +9,7 @@ namespace {
 
 constexpr double kMiB = 1 << 20;
 constexpr double kHeadroom = 1.02; // over the capacity, so that its line is seen and the next round tick fits
+constexpr double kLeastPx = 1.5;   // what is there is seen, however little of the capacity it is
 
 // A hatch as a brush: areas, unlike cells, may start anywhere.
 QBrush hatchBrush(const QColor& ink, const QColor& ground) {
@@ -57,6 +58,7 @@ MemoryChart::MemoryChart(QWidget* parent)
     m_capacity = addGraph();
     for (QCPGraph* graph : {m_used, m_waste, m_cached, m_reserved, m_capacity}) {
         graph->setAdaptiveSampling(true);
+        graph->setLineStyle(QCPGraph::lsStepRight); // a step is as wide as its bar and as high as the state after it
         graph->setPen(Qt::NoPen);
     }
     m_waste->setChannelFillGraph(m_used);
@@ -81,27 +83,27 @@ void MemoryChart::setTheme(const Theme& theme, bool vector) {
 
 void MemoryChart::hatchAreas(QPainter& painter, const QRect& plot, const Theme& theme,
                              const source::HistoryAnswer& history, const TimelineScale& scale) {
-    const std::vector<query::MemoryPoint> points = query::memorySeries(history.steps, scale.axis());
+    std::vector<query::MemoryPoint> points = query::memorySeries(history.steps, scale.axis());
     double capacity = 0;
     for (const query::MemoryPoint& point : points)
         capacity = std::max(capacity, point.capacity);
-    if (points.size() < 2 || capacity <= 0)
+    if (points.empty() || capacity <= 0)
         return;
+    points.insert(points.begin(), points.front()); // where its step begins
+    points.front().x = scale.xOf(double(points.front().step) - 1);
     const double range = capacity * kHeadroom, bottom = plot.y() + plot.height() - kBottom;
     const double height = plot.height() - kTop - kBottom;
     const auto hatch = [&](double query::MemoryPoint::*lower, double query::MemoryPoint::*upper, const QColor& ink) {
-        // The band at each whole x, by interpolation.
+        // The band at each whole x: of the step that lies there.
         const int left = static_cast<int>(std::ceil(points.front().x));
         const int right = static_cast<int>(std::floor(points.back().x));
         std::vector<std::pair<double, double>> band; // top, bottom
         std::size_t at = 0;
         for (int x = left; x <= right; ++x) {
-            while (at + 2 < points.size() && points[at + 1].x < x)
+            while (at + 1 < points.size() && points[at].x < x)
                 ++at;
-            const query::MemoryPoint &a = points[at], &b = points[at + 1];
-            const double share = b.x > a.x ? std::clamp((x - a.x) / (b.x - a.x), 0.0, 1.0) : 0;
             const auto y = [&](double query::MemoryPoint::*value) {
-                return bottom - ((a.*value) * (1 - share) + (b.*value) * share) / range * height;
+                return bottom - points[at].*value / range * height;
             };
             band.emplace_back(y(upper), y(lower));
         }
@@ -138,15 +140,23 @@ void MemoryChart::setHistory(const source::HistoryAnswer& history, const Timelin
     m_capacityBytes = 0;
     bool cachedEver = false;
     for (const query::MemoryPoint& point : points) {
-        const double at = point.step;
-        used.push_back({at, point.usedTop});
-        waste.push_back({at, point.activeTop});
-        cached.push_back({at, point.cachedTop});
-        reserved.push_back({at, point.reservedTop});
         m_capacityBytes = std::max(m_capacityBytes, point.capacity);
         cachedEver = cachedEver || point.cachedTop > point.activeTop;
     }
-    capacity.push_back({0, m_capacityBytes});
+    const double least = m_capacityBytes * kHeadroom * kLeastPx / std::max(1, height() - kTop - kBottom);
+    const auto stack = [&](double at, const query::MemoryPoint& point) {
+        const double usedTop = point.usedTop > 0 ? std::max(point.usedTop, least) : 0;
+        const double activeTop = std::max(point.activeTop, usedTop), cachedTop = std::max(point.cachedTop, activeTop);
+        used.push_back({at, usedTop});
+        waste.push_back({at, activeTop});
+        cached.push_back({at, cachedTop});
+        reserved.push_back({at, std::max(point.reservedTop, cachedTop)});
+    };
+    if (!points.empty())
+        stack(double(points.front().step) - 1, points.front());
+    for (const query::MemoryPoint& point : points)
+        stack(point.step, point);
+    capacity.push_back({-1, m_capacityBytes});
     capacity.push_back({double(scale.lastStep), m_capacityBytes});
     const auto put = [](QCPGraph* graph, const QVector<QCPGraphData>& series) {
         auto container = QSharedPointer<QCPGraphDataContainer>::create();
@@ -160,7 +170,7 @@ void MemoryChart::setHistory(const source::HistoryAnswer& history, const Timelin
     put(m_capacity, capacity);
     m_cached->setVisible(cachedEver);
     m_capacity->setVisible(m_capacityBytes > 0);
-    xAxis->setRange(0, scale.lastStep);
+    xAxis->setRange(-1, scale.lastStep);
     yAxis->setRange(0, m_capacityBytes > 0 ? m_capacityBytes * kHeadroom : kMiB);
     fitTicks();
     replot(QCustomPlot::rpQueuedReplot);

@@ -93,14 +93,7 @@ public:
         : m_view(view) {}
     QString pictureTitle() const override { return TimelineView::tr("Requests"); }
     QString pictureSubtitle() const override { return TimelineView::tr("waiting, prefill and decode, by step"); }
-    std::vector<LegendEntry> legend() const override {
-        const Theme& theme = m_view.m_bench.theme();
-        CellLook solid{CellShape::Solid, theme.state.active, 1, {}, 0, false}, decode = solid;
-        decode.colour = mixed(theme.state.active, theme.panel, 0.30);
-        return {{LegendEntry::Mark::Line, solid, TimelineView::tr("waiting"), {}},
-                {LegendEntry::Mark::Cell, solid, TimelineView::tr("prefill"), {}},
-                {LegendEntry::Mark::Cell, decode, TimelineView::tr("decode"), {}}};
-    }
+    std::vector<LegendEntry> legend() const override { return m_view.requestsLegend(); }
     void paintPicture(QPainter& painter, const QRect& rect, bool) override {
         TimelineScale scale = m_view.m_scale;
         scale.width = rect.width();
@@ -109,6 +102,12 @@ public:
         RequestBarPainter::paint(painter, body, m_view.m_bench.theme(),
                                  query::requestBars(rows->requests, scale.axis(), rows->lastStep, rows->gaps),
                                  m_view.m_bench.linked.selection());
+        if (const auto leftOut = RequestBarPainter::lanesLeftOut(body, m_view.m_bars); leftOut > 0) {
+            painter.setFont(m_view.m_bench.theme().textFont(m_view.m_bench.theme().type.small));
+            painter.setPen(m_view.m_bench.theme().text2);
+            painter.drawText(QRect(body.x() + 12, body.bottom() - 16, TimelineScale::kLeft - 12, 16), Qt::AlignVCenter,
+                             TimelineView::tr("%1 rows more").arg(leftOut));
+        }
         m_view.paintVeil(painter, body, scale);
         m_view.paintPlayhead(painter, rect.adjusted(0, 0, 0, -kAxis), scale);
         m_view.paintAxis(painter, QRect(rect.x(), rect.bottom() + 1 - kAxis, rect.width(), kAxis), scale);
@@ -179,7 +178,7 @@ std::vector<LegendEntry> TimelineView::memoryLegend() const {
     }
     const auto look = [](CellShape shape, const QColor& colour) { return CellLook{shape, colour, 1, {}, 0, false}; };
     std::vector<LegendEntry> entries{
-        {LegendEntry::Mark::Cell, look(CellShape::Solid, theme.state.active), tr("active"), {}},
+        {LegendEntry::Mark::Cell, look(CellShape::Solid, theme.state.active), tr("active, used"), {}},
         {LegendEntry::Mark::Hatch, look(CellShape::Hatched, theme.state.waste), tr("wasted inside blocks"), {}}};
     if (cached)
         entries.push_back({LegendEntry::Mark::Cell, look(CellShape::Hollow, theme.state.cached), tr("cached"), {}});
@@ -188,6 +187,43 @@ std::vector<LegendEntry> TimelineView::memoryLegend() const {
             {LegendEntry::Mark::Hatch, look(CellShape::Hatched, theme.state.reserved), tr("reserved"), {}});
     entries.push_back({LegendEntry::Mark::Line, look(CellShape::Solid, theme.text), tr("capacity"), {}});
     return entries;
+}
+
+std::vector<LegendEntry> TimelineView::requestsLegend() const {
+    const Theme& theme = m_bench.theme();
+    CellLook solid{CellShape::Solid, theme.state.active, 1, {}, 0, false}, decode = solid;
+    decode.colour = mixed(theme.state.active, theme.panel, 0.30);
+    std::vector<LegendEntry> entries{{LegendEntry::Mark::Line, solid, tr("waiting"), {}},
+                                     {LegendEntry::Mark::Cell, solid, tr("prefill"), {}},
+                                     {LegendEntry::Mark::Cell, decode, tr("decode"), {}}};
+    if (!history()->gaps.empty())
+        entries.push_back({LegendEntry::Mark::DashedLine, solid, tr("preempted (P)"), {}});
+    return entries;
+}
+
+// In the margin beside the bars: what their looks mean, one below the other, and what there was no room for.
+void TimelineView::paintBarsMargin(QPainter& painter, const QRect& bars) const {
+    const Theme& theme = m_bench.theme();
+    painter.setFont(theme.textFont(theme.type.body - 1, QFont::DemiBold));
+    painter.setPen(theme.text);
+    painter.drawText(QRect(12, bars.y() + 3, TimelineScale::kLeft - 16, 18), Qt::AlignVCenter, tr("Requests"));
+    const std::uint32_t leftOut = RequestBarPainter::lanesLeftOut(bars, m_bars);
+    constexpr int kLine = 16;
+    int y = bars.y() + 23;
+    const int end = bars.bottom() + 1 - (leftOut > 0 ? kLine : 0);
+    if (lane())
+        for (const LegendEntry& entry : requestsLegend()) {
+            if (y + kLine > end)
+                break;
+            paintLegend(painter, QRect(12, y, TimelineScale::kLeft - 12, kLine), theme, {entry});
+            y += kLine;
+        }
+    if (leftOut == 0)
+        return;
+    painter.setFont(theme.textFont(theme.type.small));
+    painter.setPen(theme.text2);
+    painter.drawText(QRect(12, bars.bottom() + 1 - kLine, TimelineScale::kLeft - 12, kLine), Qt::AlignVCenter,
+                     tr("%1 rows more").arg(leftOut));
 }
 
 QRect TimelineView::barsRect() const {
@@ -281,9 +317,7 @@ void TimelineView::paintEvent(QPaintEvent*) {
     const Theme& theme = m_bench.theme();
     painter.fillRect(rect(), theme.panel);
     const QRect bars = barsRect();
-    painter.setFont(theme.textFont(theme.type.body - 1, QFont::DemiBold));
-    painter.setPen(theme.text);
-    painter.drawText(QRect(12, bars.y() + 3, TimelineScale::kLeft - 16, 18), Qt::AlignVCenter, tr("Requests"));
+    paintBarsMargin(painter, bars);
     RequestBarPainter::paint(painter, bars, theme, m_bars, m_bench.linked.selection());
     if (!lane()) {
         painter.setFont(theme.textFont(theme.type.body));

@@ -55,6 +55,8 @@ private:
     void paintVeil(QPainter& painter, const QRect& rect, const TimelineScale& scale) const;
     void paintPlayhead(QPainter& painter, const QRect& rect, const TimelineScale& scale) const;
     std::vector<LegendEntry> memoryLegend() const;
+    std::vector<LegendEntry> requestsLegend() const;
+    void paintBarsMargin(QPainter& painter, const QRect& bars) const;
     Lane* lane() const { return m_bench.lanes.lane(0); }
     HistoryPtr history() const;
 

@@ -38,14 +38,15 @@ RequestRow requestRow(std::uint64_t id, Step arrived, std::optional<Step> admitt
 }
 
 TEST(StepAxis, mapsStepsToPixelsAndBack) {
-    const StepAxis axis{100, 200, 112, 500};
-    EXPECT_DOUBLE_EQ(axis.xOf(100), 112);
+    const StepAxis axis{101, 200, 112, 500};
+    EXPECT_DOUBLE_EQ(axis.xOf(100), 112); // before the first step
+    EXPECT_DOUBLE_EQ(axis.xOf(101), 117);
     EXPECT_DOUBLE_EQ(axis.xOf(200), 612);
-    for (Step step = 100; step <= 200; ++step)
+    for (Step step = 101; step <= 200; ++step)
         EXPECT_EQ(axis.stepAt(axis.xOf(step)), step);
-    EXPECT_EQ(axis.stepAt(114.4), 100u);
-    EXPECT_EQ(axis.stepAt(114.6), 101u);
-    EXPECT_EQ(axis.stepAt(-1e9), 100u);
+    EXPECT_EQ(axis.stepAt(119.4), 101u);
+    EXPECT_EQ(axis.stepAt(119.6), 102u);
+    EXPECT_EQ(axis.stepAt(-1e9), 101u);
     EXPECT_EQ(axis.stepAt(1e9), 200u);
     EXPECT_EQ((StepAxis{7, 7, 0, 500}.stepAt(300)), 7u);
     EXPECT_EQ((StepAxis{0, 0xFFFF'FFFF, 0, 500}.stepAt(500)), 0xFFFF'FFFFu);
@@ -53,9 +54,9 @@ TEST(StepAxis, mapsStepsToPixelsAndBack) {
 
 TEST(MemorySeries, stacksWhatTheRowsSay) {
     const std::vector<StepRow> rows{stepRow(0, 60, 100, 30, 7)};
-    const auto points = memorySeries(rows, {0, 10, 0, 100});
+    const auto points = memorySeries(rows, {0, 9, 0, 100});
     ASSERT_EQ(points.size(), 1u);
-    EXPECT_EQ(points[0], (MemoryPoint{0, 0, 60, 100, 130, 137, 1000}));
+    EXPECT_EQ(points[0], (MemoryPoint{0, 10, 60, 100, 130, 137, 1000}));
 }
 
 TEST(MemorySeries, keepsEveryRowThatHasItsOwnPixels) {
@@ -99,14 +100,17 @@ TEST(MemorySeries, keepsTheExtremesOfEachColumn) {
     }
 }
 
+// Steps 1 to 100 over 100 pixels: step k ends at k.
+constexpr StepAxis kAxis{1, 100, 0, 100};
+
 TEST(RequestBars, showWaitingPrefillAndDecode) {
     const std::vector<RequestRow> rows{requestRow(9, 10, 20, 29, 49)};
-    const auto bars = requestBars(rows, {0, 100, 0, 100}, 100);
+    const auto bars = requestBars(rows, kAxis, 100);
     ASSERT_EQ(bars.bars.size(), 1u);
     const RequestBar& bar = bars.bars[0];
-    EXPECT_EQ(bar.waiting, (BarSpan{10, 20}));
-    EXPECT_EQ(bar.prefill, (BarSpan{20, 30}));
-    EXPECT_EQ(bar.decode, (BarSpan{30, 50}));
+    EXPECT_EQ(bar.waiting, (BarSpan{9, 19}));
+    EXPECT_EQ(bar.prefill, (BarSpan{19, 29}));
+    EXPECT_EQ(bar.decode, (BarSpan{29, 49}));
     EXPECT_EQ(bar.hue, 1);
     EXPECT_TRUE(bar.numbered);
     EXPECT_FALSE(bar.running);
@@ -116,11 +120,11 @@ TEST(RequestBars, showWaitingPrefillAndDecode) {
 TEST(RequestBars, unfinishedOnesGoOnToTheNewestStep) {
     const std::vector<RequestRow> rows{requestRow(1, 10, 20, std::nullopt, std::nullopt),
                                        requestRow(2, 30, std::nullopt, std::nullopt, std::nullopt)};
-    const auto bars = requestBars(rows, {0, 100, 0, 100}, 59);
-    EXPECT_EQ(bars.bars[0].prefill, (BarSpan{20, 60}));
+    const auto bars = requestBars(rows, kAxis, 59);
+    EXPECT_EQ(bars.bars[0].prefill, (BarSpan{19, 59}));
     EXPECT_TRUE(bars.bars[0].decode.empty());
     EXPECT_TRUE(bars.bars[0].running);
-    EXPECT_EQ(bars.bars[1].waiting, (BarSpan{30, 60}));
+    EXPECT_EQ(bars.bars[1].waiting, (BarSpan{29, 59}));
     EXPECT_TRUE(bars.bars[1].prefill.empty());
     EXPECT_FALSE(bars.bars[1].numbered);
     EXPECT_EQ(bars.bars[1].text, "request 2, 0 of prompt, 0 of output, waiting");
@@ -129,7 +133,7 @@ TEST(RequestBars, unfinishedOnesGoOnToTheNewestStep) {
 TEST(RequestBars, packIntoAsFewLanesAsOverlapDemands) {
     const std::vector<RequestRow> rows{requestRow(1, 0, 0, 1, 39), requestRow(2, 10, 10, 11, 29),
                                        requestRow(3, 44, 44, 45, 60), requestRow(4, 41, 41, 42, 60)};
-    const auto bars = requestBars(rows, {0, 100, 0, 100}, 100);
+    const auto bars = requestBars(rows, kAxis, 100);
     EXPECT_EQ(bars.lanes, 2u);
     std::map<std::uint64_t, std::uint32_t> lanes;
     for (const RequestBar& bar : bars.bars)
@@ -174,12 +178,15 @@ TEST(RequestBars, onlyWhatTouchesTheAxisIsGiven) {
     }
 }
 
-TEST(RequestBars, preemptionsAreGaps) {
-    const std::vector<RequestRow> rows{requestRow(1, 0, 0, 9, 79)};
+TEST(RequestBars, preemptionsAreGapsAndWhatIsRecomputedIsPrefill) {
+    const std::vector<RequestRow> rows{requestRow(1, 1, 1, 9, 79), requestRow(3, 1, 1, 2, 40)};
     const std::vector<trace::PreemptionGap> gaps{
-        {RequestId(1), 20, 30}, {RequestId(2), 20, 30}, {RequestId(1), 50, std::nullopt}};
-    const auto bars = requestBars(rows, {0, 100, 0, 100}, 100, gaps);
-    EXPECT_EQ(bars.bars[0].gaps, (std::vector<BarSpan>{{20, 30}, {50, 80}}));
+        {RequestId(1), 20, 30, 34}, {RequestId(2), 20, 30, 34}, {RequestId(1), 50, {}, {}}, {RequestId(3), 3, 5, {}}};
+    const auto bars = requestBars(rows, kAxis, 100, gaps);
+    EXPECT_EQ(bars.bars[0].gaps, (std::vector<BarSpan>{{19, 29}, {49, 79}}));
+    EXPECT_EQ(bars.bars[0].recomputed, (std::vector<BarSpan>{{29, 34}}));
+    EXPECT_EQ(bars.bars[1].gaps, (std::vector<BarSpan>{{2, 4}}));
+    EXPECT_EQ(bars.bars[1].recomputed, (std::vector<BarSpan>{{4, 40}})); // not caught up when it ended
 }
 
 TEST(Ticks, areMultiplesOfAPowerOfTwo) {

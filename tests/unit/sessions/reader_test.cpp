@@ -129,6 +129,26 @@ TEST_F(Reader, tellsWhenARequestWasPreempted) {
     }
     EXPECT_GT(preempted, 10u);
     EXPECT_TRUE((*reader)->history(0, 0, 100)->gaps.empty());
+    std::size_t caughtUp = 0;
+    for (const trace::PreemptionGap& gap : answer->gaps) { // by looking at every event from there on
+        std::optional<Step> expected;
+        for (const trace::Event& event : steps) {
+            if (event.step < gap.preempted || expected)
+                continue;
+            if (const auto* sampled = std::get_if<trace::TokenSampled>(&event.body);
+                sampled && sampled->request == gap.request && gap.resumed && event.step >= *gap.resumed)
+                expected = event.step;
+            if (const auto* finished = std::get_if<trace::RequestFinished>(&event.body);
+                finished && finished->request == gap.request)
+                expected = event.step;
+            if (const auto* again = std::get_if<trace::RequestPreempted>(&event.body);
+                again && again->request == gap.request && event.step > gap.preempted)
+                expected = event.step;
+        }
+        EXPECT_EQ(gap.caughtUp, expected) << "request " << gap.request.value << " at step " << gap.preempted;
+        caughtUp += expected.has_value();
+    }
+    EXPECT_GT(caughtUp, 5u);
 }
 
 TEST_F(Reader, mergesRowsAsMaximaAndSums) {
