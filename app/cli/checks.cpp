@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "app/cli/checks.h"
 
+#include "core/model/utf8.h"
+
 #include <charconv>
 #include <fmt/format.h>
 #include <optional>
@@ -37,6 +39,13 @@ CLI::Validator number(double least, double most) {
                 return fmt::format("{} is not a number from {} to {}", text, least, most);
             },
             "", "number"};
+}
+
+CLI::Validator utf8() {
+    return {[](std::string& text) {
+                return model::toValidUtf8(text) == text ? std::string() : "is not text in UTF-8; convert it";
+            },
+            "", "UTF-8 text"};
 }
 
 CLI::Validator notEmpty() {

@@ -11,6 +11,7 @@ namespace kvatlas::app {
 
 CLI::Validator wholeNumber(std::uint64_t least, std::uint64_t most); // decimal digits only
 CLI::Validator number(double least, double most);                    // finite
+CLI::Validator utf8();                                               // a tokenizer has no tokens for other bytes
 CLI::Validator notEmpty();                                           // an unset variable in a script is a mistake
 
 } // namespace kvatlas::app

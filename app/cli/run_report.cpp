@@ -2,6 +2,7 @@
 #include "app/cli/run_report.h"
 
 #include "app/cli/output.h"
+#include "core/base/counted.h"
 #include "sessions/names.h"
 
 #include <algorithm>
@@ -110,13 +111,14 @@ std::string toText(const RunReport& report, bool withTexts) {
     const auto bytes = [](std::uint64_t count) { return bytesText(static_cast<double>(count)); };
     std::vector<std::pair<std::string, std::string>> facts{
         {"strategy", strategy::describe(report.strategy)},
-        {"backend", fmt::format("{}, {} arithmetic, {} thread{}", report.backend, report.arithmetic, report.threads,
-                                report.threads == 1 ? "" : "s")},
+        {"backend",
+         fmt::format("{}, {} arithmetic, {}", report.backend, report.arithmetic, counted(report.threads, "thread"))},
         {"steps", fmt::format("{}", report.totals.steps)},
         {"tokens per second", fmt::format("{} prefill, {} decode", orDash(report.speed->prefillTokensPerSecond(), ""),
                                           orDash(report.speed->decodeTokensPerSecond(), ""))},
-        {"KV memory", fmt::format("{} at most of {} ({} blocks of {} tokens)", bytes(report.totals.peakBytes),
-                                  bytes(report.totals.capacityBytes), totalBlocks(report), report.layout.blockTokens)},
+        {"KV memory",
+         fmt::format("{} at most of {} ({} of {})", bytes(report.totals.peakBytes), bytes(report.totals.capacityBytes),
+                     counted(totalBlocks(report), "block"), counted(report.layout.blockTokens, "token"))},
         {"KV waste",
          fmt::format("{:.1f} % of what was taken held no token, mean over steps", report.totals.wasteFraction * 100)}};
     if (!report.record.empty())

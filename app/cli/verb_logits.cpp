@@ -200,7 +200,7 @@ void addLogits(CLI::App& app, int& status) {
     auto* verb = app.add_subcommand("logits", "What the model expects after a text, or after token ids");
     verb->add_option("--model", options->model, "a .gguf file; without it the default model")->check(notEmpty());
     verb->add_option("--ids", options->ids, "token ids: 1,2,3")->check(notEmpty());
-    auto* prompt = verb->add_option("--prompt", options->prompt, "a text, as it is (no chat template)");
+    auto* prompt = verb->add_option("--prompt", options->prompt, "a text, as it is (no chat template)")->check(utf8());
     verb->add_flag("--parse-special", options->parseSpecial, "text that spells a control token becomes that token");
     verb->add_option("--backend", options->backend, "auto, cpu or reference")->capture_default_str();
     verb->add_option("--arithmetic", options->arithmetic, "exact or fast")->capture_default_str();

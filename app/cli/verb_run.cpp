@@ -12,6 +12,8 @@
 #include "app/run_composition.h"
 #include "app/scenario_run.h"
 #include "app/version.h"
+#include "core/base/counted.h"
+#include "core/model/utf8.h"
 #include "core/strategy/presets.h"
 #include "sessions/recorder.h"
 
@@ -60,6 +62,8 @@ Result<workload::Scenario> scenarioOfPrompts(const RunOptions& options) {
             if (!text)
                 return tl::unexpected(text.error());
             request.prompt = std::move(*text);
+            if (model::toValidUtf8(request.prompt) != request.prompt)
+                return makeError(ErrorKind::Refused, "What comes from stdin is not text in UTF-8: convert it.");
         }
         request.raw = options.raw;
         request.ignoreEndToken = options.ignoreEndToken;
@@ -228,7 +232,8 @@ int runScenario(const RunOptions& options) {
     const RunReport report{made.weights->config().name,
                            describe(**backend),
                            std::string(kernels::nameOf(*arithmetic)),
-                           made.recorder ? made.recorder->path() : "",
+                           made.recorder && recorded ? made.recorder->path()
+                                                     : "", // else a sentence said what became of it
                            made.run->engine().threads(),
                            scenario->seed,
                            *strategy,
@@ -241,7 +246,7 @@ int runScenario(const RunOptions& options) {
     else
         writeData(toText(report, made.streamed == nullptr));
     if (interruption.wanted()) {
-        say(fmt::format("stopped after {} steps; what was running is cancelled.", report.totals.steps));
+        say(fmt::format("stopped after {}; what was running is cancelled.", counted(report.totals.steps, "step")));
         return interruption.exitStatus();
     }
     const int status = exitStatusOfRun(report.requests);
@@ -256,25 +261,34 @@ void addRun(CLI::App& app, int& status) {
     verb->add_option("--model", options->model, "a .gguf file; without it the default model")->check(notEmpty());
     verb->add_option("--scenario", options->scenario, "a scenario file, the name of a shipped one, or - for stdin")
         ->check(notEmpty());
-    verb->add_option("--prompt", options->prompts, "a user message (again for several at once; - reads stdin)")
-        ->allow_extra_args(false)
-        ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
-    verb->add_flag("--raw", options->raw, "pass each --prompt as it is, without the model's chat template");
+    auto* prompt =
+        verb->add_option("--prompt", options->prompts, "a user message (again for several at once; - reads stdin)");
+    prompt->check(utf8())->allow_extra_args(false)->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+    verb->add_flag("--raw", options->raw, "pass each --prompt as it is, without the model's chat template")
+        ->needs(prompt);
     verb->add_option("--strategy", options->strategy, "a strategy file, the name of a preset, or - for stdin")
         ->check(notEmpty());
     verb->add_option("--max-tokens", options->maxTokens, "output tokens per request; in a scenario at most so many")
         ->check(wholeNumber(1, 16'777'216));
-    verb->add_flag("--ignore-eos", options->ignoreEndToken, "a --prompt goes on after the end token");
+    verb->add_flag("--ignore-eos", options->ignoreEndToken, "a --prompt goes on after the end token")->needs(prompt);
     verb->add_option("--seed", options->seed, "seed of the run")
         ->check(wholeNumber(0, std::numeric_limits<std::uint64_t>::max()));
     verb->add_option("--temperature,--temp", options->sampling.temperature, "0 is greedy")
         ->check(number(0.0, 100.0))
+        ->needs(prompt)
         ->capture_default_str();
     verb->add_option("--top-k", options->sampling.topK, "0 is off")
         ->check(wholeNumber(0, std::numeric_limits<std::uint32_t>::max()))
+        ->needs(prompt)
         ->capture_default_str();
-    verb->add_option("--top-p", options->sampling.topP, "1 is off")->check(number(1e-9, 1.0))->capture_default_str();
-    verb->add_option("--min-p", options->sampling.minP, "0 is off")->check(number(0.0, 1.0))->capture_default_str();
+    verb->add_option("--top-p", options->sampling.topP, "1 is off")
+        ->check(number(1e-9, 1.0))
+        ->needs(prompt)
+        ->capture_default_str();
+    verb->add_option("--min-p", options->sampling.minP, "0 is off")
+        ->check(number(0.0, 1.0))
+        ->needs(prompt)
+        ->capture_default_str();
     verb->add_option("--threads", options->threads, "threads; without it all cores")->check(wholeNumber(1, 1024));
     verb->add_option("--backend", options->backend, "auto, cpu or reference")->capture_default_str();
     verb->add_option("--arithmetic", options->arithmetic, "fast or exact")->capture_default_str();

@@ -2,6 +2,7 @@
 #include "app/cli/checks.h"
 #include "app/cli/output.h"
 #include "app/cli/verbs.h"
+#include "core/base/counted.h"
 #include "sessions/check.h"
 #include "sessions/export.h"
 #include "sessions/reader.h"
@@ -109,8 +110,8 @@ int salvage(const SessionOptions& options) {
                    {"damaged", textsJson(result->damaged)},
                    {"file", options.to}});
     else
-        writeData(fmt::format("{} events of {} steps are in {}; {} events are known to be lost.\n", result->events,
-                              result->steps, options.to, result->lostEvents));
+        writeData(fmt::format("{} of {} written to {}; known to be lost: {}.\n", counted(result->events, "event"),
+                              counted(result->steps, "step"), options.to, counted(result->lostEvents, "event")));
     for (const auto& sentence : result->damaged)
         say(sentence);
     return kExitOk;

@@ -115,7 +115,7 @@ void addTokenize(CLI::App& app, int& status) {
     auto options = std::make_shared<TokenizeOptions>();
     auto* verb = app.add_subcommand("tokenize", "Text to token ids");
     verb->add_option("--model", options->model, "a .gguf file; without it the default model")->check(notEmpty());
-    auto* text = verb->add_option("text", options->text, "the text");
+    auto* text = verb->add_option("text", options->text, "the text")->check(utf8());
     verb->add_flag("--parse-special", options->parseSpecial, "text that spells a control token becomes that token");
     verb->add_flag("--jsonl", options->jsonl,
                    "lines {\"text\", \"parse_special\"} in, lines {\"ids\", \"pieces\"} out");

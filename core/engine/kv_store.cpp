@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/engine/kv_store.h"
+#include "core/base/counted.h"
 
 #include <sys/mman.h>
 #include <utility>
@@ -14,12 +15,11 @@ Result<KvStore> KvStore::allocate(const kernels::KvLayout& layout, std::uint32_t
                        ? MAP_FAILED
                        : ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (memory == MAP_FAILED)
-        return makeError(
-            ErrorKind::OutOfMemory,
-            "no memory for the KV pool: {} blocks of {} tokens take {} bytes each, {:.1f} GiB together; lower "
-            "kv_memory, pool_blocks or max_model_len in the strategy",
-            blocks, layout.blockTokens, blockBytes,
-            static_cast<double>(blockBytes) * static_cast<double>(blocks) / (1024.0 * 1024 * 1024));
+        return makeError(ErrorKind::OutOfMemory,
+                         "no memory for the KV pool: {} of {} at {} bytes each, {:.1f} GiB together; lower "
+                         "kv_memory, pool_blocks or max_model_len in the strategy",
+                         counted(blocks, "block"), counted(layout.blockTokens, "token"), blockBytes,
+                         static_cast<double>(blockBytes) * static_cast<double>(blocks) / (1024.0 * 1024 * 1024));
     ::madvise(memory, bytes, MADV_HUGEPAGE); // a wish: where it is not granted, pages are small
     return KvStore({static_cast<std::byte*>(memory), layout}, bytes);
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/engine/logits.h"
 
+#include "core/base/counted.h"
 #include "core/engine/kv_store.h"
 
 #include <algorithm>
@@ -28,7 +29,7 @@ Result<void> forwardTokens(std::shared_ptr<const Weights> weights, std::span<con
                            std::span<const Position> wanted, const ForwardOptions& options, const TakeLogits& take) {
     const model::ModelConfig& config = weights->config();
     if (tokens.empty() || tokens.size() > config.contextTokens)
-        return makeError(ErrorKind::Refused, "{} tokens were given; the model takes 1 to {}", tokens.size(),
+        return makeError(ErrorKind::Refused, "{} given; the model takes 1 to {}", counted(tokens.size(), "token"),
                          config.contextTokens);
     for (const TokenId token : tokens)
         if (token < 0 || static_cast<std::uint32_t>(token) >= config.vocabulary)

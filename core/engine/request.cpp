@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/engine/request.h"
 
+#include "core/base/counted.h"
 #include "core/model/utf8.h"
 
 #include <algorithm>
@@ -62,7 +63,7 @@ std::string titleOf(const workload::Request& request) {
         if (message.role == "user")
             text = message.content;
     if (request.kind == workload::PromptKind::Tokens)
-        text = fmt::format("{} tokens", request.tokens.size());
+        text = counted(request.tokens.size(), "token");
     std::ranges::replace(text, '\n', ' ');
     if (text.size() > kTitleBytes) {
         const std::size_t space = text.rfind(' ', kTitleBytes);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/engine/scheduler.h"
+#include "core/base/counted.h"
 
 #include <algorithm>
 #include <cassert>
@@ -37,8 +38,8 @@ std::optional<std::string> Scheduler::refusal(std::size_t promptTokens, std::uin
     if (maxTokens == 0)
         return "nothing to run: max_tokens is 0; ask for at least one token";
     if (promptTokens > m_rules.maxModelLenTokens)
-        return fmt::format("the prompt has {} tokens > {} (max_model_len); shorten it or raise max_model_len",
-                           promptTokens, m_rules.maxModelLenTokens);
+        return fmt::format("the prompt has {} > {} (max_model_len); shorten it or raise max_model_len",
+                           counted(promptTokens, "token"), m_rules.maxModelLenTokens);
     Entry entry;
     entry.lifeSlots = lifeSlots(promptTokens, maxTokens);
     const bool run = m_rules.layout == Layout::Contiguous;
@@ -46,11 +47,11 @@ std::optional<std::string> Scheduler::refusal(std::size_t promptTokens, std::uin
     if (needed <= m_pool.blocks())
         return std::nullopt;
     return fmt::format(
-        "needs {} blocks of {} tokens ({}), the pool has {}; raise kv_memory or pool_blocks, or lower {}", needed,
-        m_pool.blockTokens(),
+        "needs {} of {} ({}), the pool has {}; raise kv_memory or pool_blocks, or lower {}", counted(needed, "block"),
+        counted(m_pool.blockTokens(), "token"),
         run && m_rules.reserve == strategy::Reserve::MaxModelLen
             ? fmt::format("a reserved run of max_model_len {}", m_rules.maxModelLenTokens)
-            : fmt::format("{} prompt tokens and up to {} new ones", promptTokens, maxTokens),
+            : fmt::format("{} and up to {}", counted(promptTokens, "prompt token"), counted(maxTokens, "new one")),
         m_pool.blocks(), run && m_rules.reserve == strategy::Reserve::MaxModelLen ? "max_model_len" : "max_tokens");
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/strategy/strategy.h"
 
+#include "core/base/counted.h"
 #include "core/base/strict_json.h"
 #include "core/strategy/byte_size.h"
 #include "core/strategy/keys.h"
@@ -201,7 +202,7 @@ std::string describe(const Strategy& s) {
                 ? fmt::format(", {}", kernels::nameOf(s.kFormat))
                 : fmt::format(", K {} and V {}", kernels::nameOf(s.kFormat), kernels::nameOf(s.vFormat));
     if (s.poolBlocks)
-        text += fmt::format(", {} block{}", *s.poolBlocks, *s.poolBlocks == 1 ? "" : "s");
+        text += ", " + counted(*s.poolBlocks, "block");
     else if (s.kvMemory.kind == KvMemory::Kind::Bytes)
         text += fmt::format(", {}", textFromBytes(s.kvMemory.bytes, " "));
     else if (s.kvMemory.kind == KvMemory::Kind::Share)
@@ -211,7 +212,7 @@ std::string describe(const Strategy& s) {
     if (s.batching == Batching::Static)
         text += ", static batching";
     if (s.maxModelLenTokens)
-        text += fmt::format(", at most {} tokens", *s.maxModelLenTokens);
+        text += ", at most " + counted(*s.maxModelLenTokens, "token");
     return text;
 }
 

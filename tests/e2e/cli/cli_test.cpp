@@ -96,6 +96,27 @@ TEST_F(Cli, wrongWordsEndWithStatusTwo) {
     expectRefusal(runCli({"run", "--model", m_model, "--prompt", "a", "--record", "-"}), 2, "stdout");
 }
 
+// A scenario says these of each of its requests.
+TEST_F(Cli, whatIsSaidOfPromptsIsNotTakenSilentlyForAScenario) {
+    for (const Words& flag : {Words{"--temperature", "1"}, Words{"--top-k", "5"}, Words{"--top-p", "0.5"},
+                              Words{"--min-p", "0.5"}, Words{"--raw"}, Words{"--ignore-eos"}}) {
+        Words words{"run", "--model", m_model, "--scenario", "four-chats"};
+        words.insert(words.end(), flag.begin(), flag.end());
+        expectRefusal(runCli(words), 2, "--prompt");
+    }
+}
+
+TEST_F(Cli, textIsUtf8) {
+    expectRefusal(runCli({"run", "--model", m_model, "--prompt", "a\xff"}), 2, "UTF-8");
+    expectRefusal(runCli({"logits", "--model", m_model, "--prompt", "\xc3"}), 2, "UTF-8");
+    expectRefusal(runCli({"tokenize", "--model", m_model, "\xed\xa0\x80"}), 2, "UTF-8");
+    expectRefusal(runCli(Call{.arguments = {"run", "--model", m_model, "--prompt", "-"},
+                              .input = "a\xff",
+                              .environment = {},
+                              .output = {}}),
+                  3, "UTF-8");
+}
+
 TEST_F(Cli, numbersAreDecimalFiniteAndInRange) {
     const Words run{"run", "--model", m_model, "--prompt", "a", "--max-tokens", "1"};
     for (const auto& [flag, value] : {std::pair{"--temperature", "nan"},
