@@ -24,7 +24,8 @@ std::string titleOf(const SessionReader& reader) {
     if (const auto scenario = meta.find("scenario"); scenario != meta.end()) {
         const auto json = nlohmann::json::parse(scenario->second, nullptr, false);
         if (json.is_object() && json.contains("name") && json["name"].is_string())
-            return json["name"].get<std::string>();
+            if (auto name = json["name"].get<std::string>(); !name.empty())
+                return name;
     }
     return std::filesystem::path(reader.info().path).filename().string();
 }
@@ -34,6 +35,7 @@ std::string titleOf(const SessionReader& reader) {
 struct ReplaySource::Impl {
     ReplayOptions options;
     std::string path, title;
+    std::string knownFromStart;                      // what opening found damaged
     std::unordered_map<TokenId, std::string> pieces; // never changes
 
     // The playback thread's.
@@ -42,6 +44,7 @@ struct ReplaySource::Impl {
     trace::EventSink* sink = nullptr;
     bool playing = true;
     bool atEnd = false;
+    std::optional<Step> lostAt;  // a step that could not be read: the state is empty until the next one that can
     std::uint32_t stepsToGo = 0; // of StepForward
     std::optional<double> stepsPerSecond;
     std::int64_t lastEndNs = -1;     // recorded time of the last delivered step's end
@@ -62,6 +65,7 @@ struct ReplaySource::Impl {
     void obey(const source::Command& command);
     void seek(Step step);
     bool deliverStep(); // false at the end
+    std::optional<PlaybackCursor::Part> nextPart();
     void deliver(PlaybackCursor::Part&& part);
     void noteProblem(const std::string& sentence);
     AnswerBody answer(const source::Question& question);
@@ -84,7 +88,7 @@ Result<std::unique_ptr<ReplaySource>> ReplaySource::open(const std::string& path
     if (auto pieces = impl->askReader->pieces())
         impl->pieces = std::move(*pieces);
     if (!impl->playReader->damaged().empty())
-        impl->problem = impl->playReader->damaged().front();
+        impl->problem = impl->knownFromStart = impl->playReader->damaged().front();
     impl->cursor = std::make_unique<PlaybackCursor>(*impl->playReader);
     impl->playing = !options.paused;
     Impl* raw = impl.get();
@@ -223,29 +227,47 @@ void ReplaySource::Impl::obey(const source::Command& command) {
 
 void ReplaySource::Impl::seek(Step step) {
     auto part = cursor->seek(step);
-    if (!part) {
-        if (!stopping)
-            noteProblem(part.error().message);
+    if (stopping)
         return;
-    }
     atEnd = false;
     stepsToGo = 0;
+    if (!part) {
+        noteProblem(part.error().message);
+        lostAt = step;
+        sink->onKeyframe(step, {}); // rather nothing than the state of another step
+        return;
+    }
+    lostAt.reset();
+    noteProblem(knownFromStart);
     lastEndNs = part->endNs;
     deliver(std::move(*part));
     stepDue = SteadyClock::now();
 }
 
+// After a step that could not be read: from the next keyframe whose state can.
+std::optional<PlaybackCursor::Part> ReplaySource::Impl::nextPart() {
+    if (!lostAt)
+        return cursor->nextStep();
+    for (const KeyframeEntry& keyframe : playReader->keyframes())
+        if (keyframe.step > *lostAt)
+            if (auto part = cursor->seek(keyframe.step)) {
+                lostAt.reset();
+                return std::move(*part);
+            }
+    return std::nullopt;
+}
+
 void ReplaySource::Impl::deliver(PlaybackCursor::Part&& part) {
+    if (!part.skipped.empty())
+        noteProblem(part.skipped);
     if (part.jump)
         sink->onKeyframe(part.keyframeStep, part.keyframe);
     if (!part.events.empty())
         sink->onEvents(part.events);
-    if (!part.skipped.empty())
-        noteProblem(part.skipped);
 }
 
 bool ReplaySource::Impl::deliverStep() {
-    auto part = cursor->nextStep();
+    auto part = nextPart();
     if (stopping) // what the cancelled reader could not read is no damage
         return false;
     if (!part) {

@@ -12,6 +12,7 @@
 #include "ui/panels/status_strip.h"
 #include "ui/panels/surface.h"
 #include "ui/panels/tool_strip.h"
+#include "ui/theme/plain_text.h"
 #include "ui/views/block_table_view.h"
 #include "ui/views/empty_note.h"
 #include "ui/views/memory_map_view.h"
@@ -25,6 +26,7 @@
 #include <QFocusFrame>
 #include <QMenuBar>
 #include <QMimeData>
+#include <QPlainTextEdit>
 #include <QScreen>
 #include <QSplitter>
 #include <QStackedWidget>
@@ -89,9 +91,12 @@ MainWindow::MainWindow(Appearance& appearance, RunLauncher& launcher, QWidget* p
     connect(&m_lanes, &LaneSet::lanesChanged, this, &MainWindow::refreshTitle);
     connect(&m_lanes, &LaneSet::infoChanged, this, &MainWindow::refreshTitle);
     connect(&m_lanes, &LaneSet::shownChanged, this, &MainWindow::adoptRecorded);
+    connect(&m_lanes, &LaneSet::numbersChanged, this, &MainWindow::refreshEmpty);
     connect(&m_lanes, &LaneSet::lanesChanged, this, [this] { m_adopted = nullptr; });
     connect(&m_lanes, &LaneSet::problemFound, this,
             [this](const QString& sentence) { m_messages->tell(MessageBar::Kind::Problem, sentence); });
+    connect(&m_lanes, &LaneSet::problemPassed, this,
+            [this](const QString& sentence) { m_messages->withdraw(sentence); });
     refreshTitle();
     restyle();
     loadChoices();
@@ -149,6 +154,8 @@ void MainWindow::buildCentre() {
     m_leftStack->setAccessibleName(tr("Left panel"));
     m_setup = new SetupPanel(m_bench, m_leftStack);
     m_requests = new RequestsPanel(m_bench, m_leftStack);
+    for (QWidget* widget : m_requests->readOnlyWidgets())
+        widget->installEventFilter(this);
     m_leftStack->addWidget(m_setup);
     m_leftStack->addWidget(m_requests);
     leftColumn->addWidget(m_leftStack, 1);
@@ -307,11 +314,17 @@ void MainWindow::applySizeClass(bool force) {
         m_inspector->show();
     }
     m_appearance.setCompact(compact); // after the inspector has moved: a new parent takes its fonts away
-    const int left = compact ? kLeftCompact : kLeftWide, timeline = compact ? kTimelineCompact : kTimelineWide;
     m_left->setMinimumWidth(240);
     m_inspector->setMinimumWidth(240);
-    QList<int> sizes{left, std::max(200, width() - left - (compact ? 0 : kRight + 1) - 1)};
-    if (!compact)
+    shareOutSpace();
+    // And once more when the splitters have taken on the window's new size, which shrinks them in proportion.
+    QMetaObject::invokeMethod(this, &MainWindow::shareOutSpace, Qt::QueuedConnection);
+}
+
+void MainWindow::shareOutSpace() {
+    const int left = m_compact ? kLeftCompact : kLeftWide, timeline = m_compact ? kTimelineCompact : kTimelineWide;
+    QList<int> sizes{left, std::max(200, width() - left - (m_compact ? 0 : kRight + 1) - 1)};
+    if (!m_compact)
         sizes << kRight;
     m_columns->setSizes(sizes);
     m_rows->setSizes({std::max(300, m_rows->height() - timeline - 1), timeline});
@@ -340,8 +353,8 @@ void MainWindow::showLeftPanel(int index) {
 }
 
 void MainWindow::nameRun() {
-    const auto plain = [](QString name) { return name.replace(QLatin1Char('&'), QLatin1String("&&")); };
-    m_runAction->setText(tr("&Run “%1” with “%2”").arg(plain(m_setup->scenarioName()), plain(m_setup->strategyName())));
+    m_runAction->setText(
+        tr("&Run “%1” with “%2”").arg(labelText(m_setup->scenarioName()), labelText(m_setup->strategyName())));
 }
 
 // Ctrl+R repeats what a recording shows, where it can.
@@ -418,7 +431,7 @@ void MainWindow::loadChoices() {
             m_samplesMenu->clear();
             for (const FileChoice& sample : choices->samples) {
                 const QString path = QString::fromStdString(sample.json);
-                m_samplesMenu->addAction(QString::fromStdString(sample.name), this,
+                m_samplesMenu->addAction(labelText(QString::fromStdString(sample.name)), this,
                                          [this, path] { openSession(path); });
             }
             m_samplesMenu->setEnabled(!choices->samples.empty());
@@ -554,11 +567,17 @@ Result<void> MainWindow::exportView(const QString& name, const QString& file, QS
     return exportPicture(*at->second, m_appearance.theme(), footer(), size, file);
 }
 
-bool MainWindow::viewHasFocus() const {
+bool MainWindow::isTypedInto() const {
     const QWidget* focus = focusWidget();
-    return !focus || focus == m_map->focusTarget() || focus == m_tables->focusTarget() || focus == m_timeline ||
-           !(focus->inherits("QLineEdit") || focus->inherits("QPlainTextEdit") || focus->inherits("QAbstractSpinBox") ||
-             focus->inherits("QComboBox") || focus->inherits("QAbstractItemView"));
+    const auto* text = qobject_cast<const QPlainTextEdit*>(focus);
+    return focus && ((text && !text->isReadOnly()) || focus->inherits("QLineEdit") ||
+                     focus->inherits("QAbstractSpinBox") || focus->inherits("QComboBox"));
+}
+
+// The list and the text of the requests take letters, Space and Home for themselves; here they are the window's keys.
+bool MainWindow::eventFilter(QObject* object, QEvent* event) {
+    return (event->type() == QEvent::KeyPress && takeKey(*static_cast<QKeyEvent*>(event))) ||
+           QMainWindow::eventFilter(object, event);
 }
 
 void MainWindow::focusPane(int direction) {
@@ -587,13 +606,18 @@ void MainWindow::showKeys() {
 }
 
 void MainWindow::keyPressEvent(QKeyEvent* event) {
-    const auto modifiers = event->modifiers() & ~Qt::KeypadModifier;
-    const bool plain = modifiers == Qt::NoModifier, shift = modifiers == Qt::ShiftModifier;
-    if (!viewHasFocus() || (!plain && !shift)) {
+    if (takeKey(*event))
+        event->accept();
+    else
         QMainWindow::keyPressEvent(event);
-        return;
-    }
-    switch (event->key()) {
+}
+
+bool MainWindow::takeKey(const QKeyEvent& event) {
+    const auto modifiers = event.modifiers() & ~Qt::KeypadModifier;
+    const bool shift = modifiers == Qt::ShiftModifier;
+    if (isTypedInto() || (modifiers != Qt::NoModifier && !shift))
+        return false;
+    switch (event.key()) {
     case Qt::Key_Space:
         m_toolbar->playButton()->click();
         break;
@@ -646,10 +670,9 @@ void MainWindow::keyPressEvent(QKeyEvent* event) {
         showKeys();
         break;
     default:
-        QMainWindow::keyPressEvent(event);
-        return;
+        return false;
     }
-    event->accept();
+    return true;
 }
 
 void MainWindow::closeEvent(QCloseEvent* event) {

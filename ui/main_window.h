@@ -74,12 +74,14 @@ protected:
     void closeEvent(QCloseEvent* event) override;
     void resizeEvent(QResizeEvent* event) override;
     void keyPressEvent(QKeyEvent* event) override;
+    bool eventFilter(QObject* object, QEvent* event) override;
     void dragEnterEvent(QDragEnterEvent* event) override;
     void dropEvent(QDropEvent* event) override;
 
 private:
     void buildCentre();
     void buildMenus();
+    void shareOutSpace();
     void applySizeClass(bool force);
     void restyle();
     void showLeftPanel(int index);
@@ -97,7 +99,8 @@ private:
     void work(const QString& what, std::function<std::function<void()>()> job);
     void takeRun(Result<OpenedRun> run);
     void takeModel(const QString& file);
-    bool viewHasFocus() const;
+    bool isTypedInto() const;             // the widget with the focus
+    bool takeKey(const QKeyEvent& event); // the keys of the whole window; false: it is none of them
 
     Appearance& m_appearance;
     RunLauncher& m_launcher;

@@ -9,6 +9,7 @@
 #include "ui/panels/setup_panel.h"
 
 #include <QApplication>
+#include <QFile>
 #include <QSocketNotifier>
 
 #include <csignal>
@@ -111,6 +112,15 @@ int main(int argc, char** argv) {
     if (options->theme)
         appearance.choose(*options->theme);
     app::ProgramLauncher launcher;
+    const auto isFile = [](const QString& name) {
+        return name.endsWith(QLatin1String(".json")) || QFile::exists(name);
+    };
+    if (isFile(options->scenario))
+        if (const auto added = launcher.addScenario(options->scenario.toStdString()); !added)
+            return failed(added.error());
+    if (isFile(options->strategy))
+        if (const auto added = launcher.addStrategy(options->strategy.toStdString()); !added)
+            return failed(added.error());
     ui::MainWindow window(appearance, launcher);
     if (options->size)
         window.resize(*options->size);

@@ -49,10 +49,12 @@ Result<WindowOptions> parseOptions(const QStringList& arguments) {
         "  kvatlas run.kvatlas                      replays a session\n"
         "  kvatlas --export memory-map --step 80 --out map.svg run.kvatlas    a picture, without a display"));
     const QCommandLineOption help(QStringList{"h", "help"}, "Shows this."), version("version", "Shows the version."),
-        model("model", "Model file (.gguf).", "file"), scenario("scenario", "Scenario by name.", "name"),
-        strategy("strategy", "Strategy preset by name.", "name"),
+        model("model", "Model file (.gguf).", "file"),
+        scenario("scenario", "Scenario: the name of a shipped one, or a file.", "name"),
+        strategy("strategy", "Strategy: the name of a preset, or a file.", "name"),
         theme("theme", "system, light, dark or contrast.", "name"),
-        size("size", "Of the window (at least 1024x700) or the picture, 1600x1000. A PNG has two pixels for each.",
+        size("size",
+             "Of the window (at least 1024x700) or of the picture of a view, which as PNG has two pixels for each.",
              "WxH"),
         run("run", "Starts the scenario at once."),
         picture("export", "Writes a picture and leaves: " + views + ".", "view"),

@@ -32,34 +32,61 @@ std::vector<fs::path> filesIn(const fs::path& folder, const char* suffix) {
     return files;
 }
 
+ui::FileChoice choiceOf(const std::string& id, const std::string& nameless, const strategy::Strategy& strategy) {
+    return {id, strategy.name.empty() ? nameless : strategy.name, strategy::describe(strategy),
+            strategy::toJson(strategy)};
+}
+
 std::vector<ui::FileChoice> strategiesOf(const fs::path& resources) {
     std::vector<ui::FileChoice> out;
     const auto presets = strategy::loadPresets(resources / "strategies");
     if (!presets)
         return {{"paged-f16", "Paged f16", "", "{}"}};
     for (const strategy::Preset& preset : *presets)
-        out.push_back({preset.id, preset.strategy.name.empty() ? preset.id : preset.strategy.name,
-                       strategy::describe(preset.strategy), strategy::toJson(preset.strategy)});
+        out.push_back(choiceOf(preset.id, preset.id, preset.strategy));
     // The plain paged cache first: it is what most runs start from.
     std::stable_partition(out.begin(), out.end(),
                           [](const ui::FileChoice& choice) { return choice.id == "paged-f16"; });
     return out;
 }
 
+Result<ui::FileChoice> readScenario(const fs::path& file) {
+    const auto text = readSmallFile(file, kMaxScenarioBytes);
+    if (!text)
+        return tl::unexpected(text.error());
+    const auto scenario = workload::parseScenario(*text, file.filename().string());
+    if (!scenario)
+        return tl::unexpected(scenario.error());
+    const std::string stem = file.stem().string();
+    return ui::FileChoice{stem, scenario->name.empty() ? stem : scenario->name, scenario->description, *text};
+}
+
 std::vector<ui::FileChoice> scenariosOf(const fs::path& resources) {
     std::vector<ui::FileChoice> out;
-    for (const fs::path& file : filesIn(resources / "scenarios", ".json")) {
-        const auto text = readSmallFile(file, kMaxScenarioBytes);
-        const auto scenario = text ? workload::parseScenario(*text, file.filename().string())
-                                   : Result<workload::Scenario>(tl::unexpected(text.error()));
-        if (scenario)
-            out.push_back({file.stem().string(), scenario->name.empty() ? file.stem().string() : scenario->name,
-                           scenario->description, *text});
-    }
+    for (const fs::path& file : filesIn(resources / "scenarios", ".json"))
+        if (auto scenario = readScenario(file))
+            out.push_back(std::move(*scenario));
     return out;
 }
 
 } // namespace
+
+Result<void> ProgramLauncher::addScenario(const std::string& file) {
+    auto scenario = readScenario(file);
+    if (!scenario)
+        return tl::unexpected(scenario.error());
+    scenario->id = file;
+    m_ownScenarios.push_back(std::move(*scenario));
+    return {};
+}
+
+Result<void> ProgramLauncher::addStrategy(const std::string& file) {
+    const auto strategy = strategy::loadStrategy(file, "");
+    if (!strategy)
+        return tl::unexpected(strategy.error());
+    m_ownStrategies.push_back(choiceOf(file, fs::path(file).stem().string(), *strategy));
+    return {};
+}
 
 ui::Choices ProgramLauncher::choices() {
     ui::Choices choices;
@@ -81,10 +108,14 @@ ui::Choices ProgramLauncher::choices() {
     const auto resources = resourceFolder();
     if (!resources) {
         choices.strategies.push_back({"paged-f16", "Paged f16", "", "{}"});
-        return choices;
+    } else {
+        choices.strategies = strategiesOf(*resources);
+        choices.scenarios = scenariosOf(*resources);
     }
-    choices.strategies = strategiesOf(*resources);
-    choices.scenarios = scenariosOf(*resources);
+    choices.strategies.insert(choices.strategies.end(), m_ownStrategies.begin(), m_ownStrategies.end());
+    choices.scenarios.insert(choices.scenarios.end(), m_ownScenarios.begin(), m_ownScenarios.end());
+    if (!resources)
+        return choices;
     for (const fs::path& folder : {*resources / "samples", resources->parent_path() / "sessions" / "samples"})
         for (const fs::path& file : filesIn(folder, ".kvatlas")) {
             std::string name = file.stem().string();
@@ -127,7 +158,12 @@ Result<ui::OpenedRun> ProgramLauncher::launch(const ui::RunOrder& order) {
         m_weights = std::move(*weights);
         m_model = order.model;
     }
-    auto source = openLiveRun(m_weights, std::move(options));
+    auto source = openLiveRun(m_weights, options);
+    std::error_code error;
+    if (!source && order.record && order.recording.empty() && fs::exists(options.record, error)) {
+        options.record = newSessionFile(options.scenario.name); // another window took the name meanwhile
+        source = openLiveRun(m_weights, std::move(options));
+    }
     if (!source)
         return tl::unexpected(source.error());
     ui::OpenedRun run;

@@ -162,13 +162,13 @@ std::optional<RequestFacts> requestFacts(const Snapshot& snapshot, RequestId id,
     out.request = id;
     out.title = fmt::format("Request {}", id.value);
     out.subtitle = request->title;
-    out.facts = {
-        {"State", wordOf(request->status)},
-        {"Prompt", number(request->promptTokens) + " tokens"},
-        {"Output", fmt::format("{} of at most {} tokens", number(request->outputTokens), number(request->maxTokens))},
-        {"From the prefix cache", number(request->cachedTokens) + " tokens"},
-        {"Preempted", number(request->preemptions) + "\u00D7"},
-        {"Arrived", "step " + number(request->arrivedStep)}};
+    out.facts = {{"State", wordOf(request->status)},
+                 {"Prompt", number(request->promptTokens) + (request->promptTokens == 1 ? " token" : " tokens")},
+                 {"Output", fmt::format("{} of at most {}", number(request->outputTokens), number(request->maxTokens)) +
+                                (request->maxTokens == 1 ? " token" : " tokens")},
+                 {"From the prefix cache", number(request->cachedTokens) + " tokens"},
+                 {"Preempted", number(request->preemptions) + "\u00D7"},
+                 {"Arrived", "step " + number(request->arrivedStep)}};
     if (const SequenceState* sequence = findSequence(snapshot, request->sequence)) {
         out.blocks = *sequence->table;
         std::uint64_t bytes = 0;

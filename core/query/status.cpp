@@ -34,12 +34,6 @@ void addPools(StatusFigures& figures, const Snapshot& now) {
 
 } // namespace
 
-std::optional<double> StatusFigures::tokensPerSecond() const {
-    if (!prefillPerSecond || !decodePerSecond)
-        return std::nullopt;
-    return *prefillPerSecond + *decodePerSecond;
-}
-
 StatusFigures statusOf(const Snapshot& now, const Snapshot* before) {
     StatusFigures figures;
     figures.step = now.step;
@@ -60,13 +54,18 @@ StatusFigures statusOf(const Snapshot& now, const Snapshot* before) {
 }
 
 std::vector<StatusItem> statusItems(const StatusFigures& figures, Thousands separator) {
-    const auto rate = figures.tokensPerSecond();
+    std::string rate = kUnknown;
+    if (figures.decodePerSecond && figures.prefillPerSecond) {
+        rate = significantText(*figures.decodePerSecond, separator) + " decode";
+        if (*figures.prefillPerSecond > 0)
+            rate += ", " + significantText(*figures.prefillPerSecond, separator) + " prefill";
+    }
     std::string requests =
         numberText(figures.running, separator) + " running, " + numberText(figures.waiting, separator) + " waiting";
     if (figures.preempted > 0)
         requests += ", " + numberText(figures.preempted, separator) + " preempted";
     return {{"step", numberText(figures.step, separator)},
-            {"tok/s", rate ? significantText(*rate, separator) : kUnknown},
+            {"tok/s", std::move(rate)},
             {"KV", figures.limitBytes == 0
                        ? kUnknown
                        : bytesText(figures.kvBytes, separator) + " of " + bytesText(figures.limitBytes, separator)},

@@ -21,8 +21,6 @@ struct StatusFigures {
     double wasteFraction = 0; // 1 - used slots / slots of active and reserved blocks; 0 when there are none
     double wasteInsideFraction = 0, wasteReservedFraction = 0; // its two parts
     std::uint32_t running = 0, waiting = 0, preempted = 0;     // requests
-
-    std::optional<double> tokensPerSecond() const; // both together
 };
 
 // `before`: an earlier snapshot (about a second ago), or null.

@@ -532,6 +532,59 @@ private Q_SLOTS:
         QVERIFY(KeySheet::keys().size() > 10);
     }
 
+    void keysOfTheWindowWorkInTheListAndTheTextToo() {
+        Stage stage;
+        stage.openRecorded();
+        stage.goTo(60);
+        auto* table = stage.window->requests().findChild<QTableView*>();
+        auto* text = stage.window->requests().findChild<QPlainTextEdit*>();
+        table->selectRow(1);
+        for (QWidget* widget : {static_cast<QWidget*>(table), static_cast<QWidget*>(text)}) {
+            widget->setFocus();
+            const RequestId before = stage.window->linked().selection().request;
+            QTest::keyClicks(widget, QStringLiteral("xz2"));
+            QCOMPARE(stage.window->linked().selection().request, before); // no search
+            widget->setFocus();
+            QTest::keyClick(widget, Qt::Key_Home);
+            QCOMPARE(stage.window->linked().cursor(), Step(0));
+            QTest::keyClick(widget, Qt::Key_End);
+            QCOMPARE(stage.window->linked().cursor(), Step(119));
+            QTest::keyClick(widget, Qt::Key_Left);
+            QCOMPARE(stage.window->linked().cursor(), Step(118));
+            QTest::keyClick(widget, Qt::Key_Space);
+            QVERIFY(stage.window->lanes().playing());
+            QTRY_VERIFY(!stage.window->lanes().playing());
+        }
+        const int row = table->currentIndex().row();
+        table->setFocus();
+        QTest::keyClick(table, Qt::Key_Down); // the list's own
+        QCOMPARE(table->currentIndex().row(), row + 1);
+    }
+
+    void finishedLiveRunPlaysItsPast() {
+        Stage stage;
+        stage.runLive();
+        QToolButton* play = stage.window->toolbar().playButton();
+        QVERIFY(!play->isEnabled());
+        stage.goTo(20);
+        QVERIFY(play->isEnabled());
+        stage.window->lanes().setSpeed(20);
+        play->click();
+        QVERIFY(stage.window->lanes().replaying());
+        QTRY_VERIFY(stage.window->linked().cursor() >= 22);
+        play->click(); // pauses
+        const Step paused = stage.window->linked().cursor();
+        QTest::qWait(200);
+        QCOMPARE(stage.window->linked().cursor(), paused);
+        QTRY_COMPARE(stage.window->lanes().lane(0)->shown()->step, paused);
+        stage.window->lanes().setSpeed(5000);
+        play->click();
+        QTRY_COMPARE(stage.window->linked().cursor(), Step(119));
+        QTRY_VERIFY(stage.window->linked().following());
+        QVERIFY(!stage.window->lanes().replaying());
+        QVERIFY(!play->isEnabled());
+    }
+
     void ownPromptGoesToTheRunThatGoesOn() {
         Stage stage;
         stage.launcher.options.paused = true; // it does not end by itself

@@ -4,6 +4,7 @@
 #include "core/state/cache_state.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace kvatlas::ui {
 
@@ -43,6 +44,7 @@ Lane::Lane(QChar letter, OpenedRun run, QObject* parent)
     , m_letter(letter)
     , m_run(std::move(run))
     , m_info(m_run.source->info())
+    , m_foundAtOpening(QString::fromStdString(m_info.recording))
     , m_latest(m_store.snapshot())
     , m_shown(m_latest)
     , m_history(std::make_shared<source::HistoryAnswer>())
@@ -69,8 +71,8 @@ void Lane::stop() {
 
 QString Lane::modelName() const {
     // The file's name is what people chose it by; a recording only knows what the model calls itself.
-    if (m_run.modelName.empty() && m_latest->run)
-        return QString::fromStdString(m_latest->run->model.name);
+    if (m_run.modelName.empty() && m_lastRun)
+        return QString::fromStdString(m_lastRun->model.name);
     return QString::fromStdString(m_run.modelName);
 }
 
@@ -98,10 +100,16 @@ std::optional<Step> Lane::recordedTo() const {
 void Lane::follow() {
     m_pinned.reset();
     m_stateTag = 0;
-    if (m_shown != m_latest) {
-        m_shown = m_latest;
-        emit shownChanged();
-    }
+    withdraw(std::exchange(m_unanswered, {}));
+    if (m_shown != m_latest)
+        show(m_latest);
+}
+
+void Lane::show(SnapshotPtr snapshot) {
+    m_shown = std::move(snapshot);
+    if (m_shown->run)
+        m_lastRun = m_shown->run;
+    emit shownChanged();
 }
 
 void Lane::showStep(Step step) {
@@ -152,6 +160,13 @@ void Lane::report(const QString& sentence) {
     emit problemFound(sentence);
 }
 
+void Lane::withdraw(const QString& sentence) {
+    if (sentence.isEmpty())
+        return;
+    m_lastProblem.clear();
+    emit problemPassed(sentence);
+}
+
 void Lane::poll() {
     if (m_stopped)
         return;
@@ -160,10 +175,10 @@ void Lane::poll() {
         const bool justEnded = snapshot->ended && !m_latest->ended;
         m_latest = std::move(snapshot);
         m_historyFresh = false;
-        if (!m_pinned) {
-            m_shown = m_latest;
-            emit shownChanged();
-        }
+        if (!m_latest->run)
+            refreshInfo(); // why there is nothing
+        if (!m_pinned)
+            show(m_latest);
         if (m_playing && (justEnded || (m_info.capabilities.seek && m_history->lastStep > 0 && m_latest->stepEnded &&
                                         m_latest->step >= m_history->lastStep))) {
             m_playing = false;
@@ -171,23 +186,31 @@ void Lane::poll() {
         }
         report(QString::fromStdString(m_store.error()));
     }
-    if (m_sinceInfo.elapsed() >= kInfoIntervalMs) {
-        m_sinceInfo.restart();
-        source::SourceInfo info = m_run.source->info();
-        const bool changed =
-            info.title != m_info.title || info.location != m_info.location || info.recording != m_info.recording;
-        m_info = std::move(info);
-        if (changed)
-            emit infoChanged();
-        if (const QString sentence = QString::fromStdString(m_info.recording); sentence != m_lastRecording) {
-            m_lastRecording = sentence; // it may have been there from the start
-            report(sentence);
-        }
-    }
+    if (m_sinceInfo.elapsed() >= kInfoIntervalMs)
+        refreshInfo();
     const qint64 waited = m_sinceHistory.elapsed();
     if (m_started && (!m_historyFresh || m_history->steps.empty()) &&
         waited >= (m_historyAsked ? kHistoryPatienceMs : kHistoryIntervalMs))
         askHistory();
+}
+
+void Lane::refreshInfo() {
+    m_sinceInfo.restart();
+    source::SourceInfo info = m_run.source->info();
+    const bool changed =
+        info.title != m_info.title || info.location != m_info.location || info.recording != m_info.recording;
+    m_info = std::move(info);
+    if (changed)
+        emit infoChanged();
+    const QString sentence = QString::fromStdString(m_info.recording);
+    if (sentence == m_lastRecording) // it may have been there from the start
+        return;
+    const bool told = !m_lastRecording.isEmpty() && sentence == m_foundAtOpening;
+    if (m_lastRecording != m_foundAtOpening)
+        withdraw(m_lastRecording);
+    m_lastRecording = sentence;
+    if (!told)
+        report(sentence);
 }
 
 void Lane::askHistory() {
@@ -238,12 +261,10 @@ void Lane::askState(Step step) {
 void Lane::takeState(std::uint64_t tag, std::variant<Error, SnapshotPtr> body) {
     if (tag != m_stateTag || !m_pinned)
         return;
-    if (auto* error = std::get_if<Error>(&body)) {
-        report(QString::fromStdString(error->message));
-        return;
-    }
-    m_shown = std::get<SnapshotPtr>(body);
-    emit shownChanged();
+    const auto* error = std::get_if<Error>(&body);
+    withdraw(std::exchange(m_unanswered, error ? QString::fromStdString(error->message) : QString()));
+    show(error ? std::make_shared<const state::Snapshot>() : std::get<SnapshotPtr>(body));
+    report(m_unanswered);
 }
 
 Lane::Text Lane::requestText(RequestId request) {

@@ -43,8 +43,10 @@ public:
     Step lastStep() const;                           // newest step that can be shown
     bool ended() const { return m_latest->ended; }
     bool alive(RequestId request) const; // in the newest state, not at the cursor
-    // The cursor's step cannot be shown: nothing was delivered, and the source says why.
-    bool damagedHere() const { return !m_shown->run && !m_info.recording.empty(); }
+    // The run as last seen: also where the cursor's step cannot be shown. Null before it started.
+    std::shared_ptr<const trace::RunStarted> run() const { return m_lastRun; }
+    // The cursor's step cannot be shown: shown() is empty, and the source said why.
+    bool damagedHere() const { return !m_shown->run && (!m_unanswered.isEmpty() || !m_info.recording.empty()); }
     std::optional<Step> recordedTo() const; // of a run that goes on without being recorded; else none
     bool playing() const { return m_playing; }
     bool idle() const; // a run that has nothing to do until a prompt comes
@@ -74,23 +76,30 @@ signals:
     void playingChanged();
     void infoChanged();
     void problemFound(const QString& sentence);
+    void problemPassed(const QString& sentence); // it is not about what is shown now
 
 private:
+    void refreshInfo();
+    void show(SnapshotPtr snapshot);
     void askHistory();
     void takeHistory(std::uint64_t tag, std::variant<Error, source::HistoryAnswer> body);
     void askState(Step step);
     void takeState(std::uint64_t tag, std::variant<Error, SnapshotPtr> body);
     void askText(RequestId request);
     void report(const QString& sentence);
+    void withdraw(const QString& sentence);
 
     QChar m_letter;
     Mailbox m_mailbox; // what the source's thread delivers; before the source, which posts until it is stopped
     OpenedRun m_run;
     state::StateStore m_store;
     source::SourceInfo m_info;
+    const QString m_foundAtOpening; // what the source said of its recording before anything was shown
     SnapshotPtr m_latest, m_shown;
+    std::shared_ptr<const trace::RunStarted> m_lastRun;
     HistoryPtr m_history;
     std::optional<Step> m_pinned; // looking back: the step that was asked for
+    QString m_unanswered;         // why the state at that step could not be had; empty: it could
     bool m_playing = false, m_started = false, m_stopped = false;
     std::uint64_t m_tag = 0, m_historyTag = 0, m_stateTag = 0;
     bool m_historyAsked = false;

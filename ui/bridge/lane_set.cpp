@@ -7,7 +7,8 @@ namespace kvatlas::ui {
 
 namespace {
 constexpr int kPollIntervalMs = 16, kNumbersIntervalMs = 100;
-}
+constexpr std::int64_t kLongestStepNs = 1'000'000'000;
+} // namespace
 
 LaneSet::LaneSet(LinkedState& linked, QObject* parent)
     : QObject(parent)
@@ -37,12 +38,14 @@ Result<void> LaneSet::replaceAll(OpenedRun run) {
     if (auto started = lane->start(); !started)
         return started;
     closeAll();
+    m_sinceReplay.invalidate();
     connect(lane.get(), &Lane::shownChanged, this, &LaneSet::trackShown);
     connect(lane.get(), &Lane::historyChanged, this, &LaneSet::historyChanged);
     connect(lane.get(), &Lane::requestTextChanged, this, &LaneSet::requestTextChanged);
     connect(lane.get(), &Lane::playingChanged, this, &LaneSet::playingChanged);
     connect(lane.get(), &Lane::infoChanged, this, &LaneSet::infoChanged);
     connect(lane.get(), &Lane::problemFound, this, &LaneSet::problemFound);
+    connect(lane.get(), &Lane::problemPassed, this, &LaneSet::problemPassed);
     m_linked.clearSelection();
     m_linked.hover({});
     m_linked.setFollowing(true);
@@ -72,10 +75,27 @@ Step LaneSet::lastStep() const {
 }
 
 bool LaneSet::playing() const {
-    return std::any_of(m_lanes.begin(), m_lanes.end(), [](const auto& lane) { return lane->playing(); });
+    return replaying() || std::any_of(m_lanes.begin(), m_lanes.end(), [](const auto& lane) { return lane->playing(); });
+}
+
+bool LaneSet::canReplay() const {
+    return !m_linked.following() && m_linked.cursor() < lastStep() &&
+           std::any_of(m_lanes.begin(), m_lanes.end(), [](const auto& lane) {
+               return lane->capabilities().live && (lane->idle() || lane->ended()) && !lane->history()->steps.empty();
+           });
 }
 
 void LaneSet::setPlaying(bool on) {
+    if (replaying()) {
+        stopReplay();
+        return;
+    }
+    if (on && canReplay()) {
+        m_sinceReplay.start();
+        m_replayedNs = 0;
+        emit playingChanged();
+        return;
+    }
     for (auto& lane : m_lanes)
         lane->setPlaying(on);
     if (on)
@@ -95,7 +115,46 @@ void LaneSet::stepBy(int steps) {
     goTo(static_cast<Step>(std::clamp<std::int64_t>(target, 0, lastStep())));
 }
 
+void LaneSet::stopReplay() {
+    if (!replaying())
+        return;
+    m_sinceReplay.invalidate();
+    emit playingChanged();
+}
+
+void LaneSet::replay() {
+    if (!replaying() || m_lanes.empty())
+        return;
+    const bool answered = m_lanes.front()->shown()->step == m_linked.cursor() || m_lanes.front()->damagedHere();
+    if (!answered)
+        return; // no step is left out for being late
+    const Step last = lastStep();
+    Step step = m_linked.cursor();
+    while (step < last && m_sinceReplay.nsecsElapsed() - m_replayedNs >= nsToNext(step))
+        m_replayedNs += nsToNext(step++);
+    if (step != m_linked.cursor())
+        m_linked.scrubTo(step);
+    if (step < last)
+        return;
+    stopReplay();
+    m_linked.setFollowing(true);
+}
+
+// How long the step is looked at: by the chosen speed, else as long as the next one took.
+std::int64_t LaneSet::nsToNext(Step step) const {
+    if (m_stepsPerSecond && *m_stepsPerSecond > 0)
+        return static_cast<std::int64_t>(1e9 / *m_stepsPerSecond);
+    const auto& rows = m_lanes.front()->history()->steps;
+    const auto next = std::upper_bound(rows.begin(), rows.end(), step,
+                                       [](Step at, const trace::StepRow& row) { return at < row.step; });
+    if (next == rows.begin() || next == rows.end())
+        return 0;
+    const auto before = std::prev(next);
+    return std::clamp<std::int64_t>((next->endNs - before->endNs) / (next->step - before->step), 0, kLongestStepNs);
+}
+
 void LaneSet::goTo(Step step) {
+    stopReplay();
     for (auto& lane : m_lanes)
         if (lane->capabilities().seek)
             lane->setPlaying(false);
@@ -103,6 +162,7 @@ void LaneSet::goTo(Step step) {
 }
 
 void LaneSet::setFollowing(bool on) {
+    stopReplay();
     m_linked.setFollowing(on);
 }
 
@@ -115,6 +175,7 @@ void LaneSet::setSpeed(std::optional<double> stepsPerSecond) {
 void LaneSet::poll() {
     for (auto& lane : m_lanes)
         lane->poll();
+    replay();
 }
 
 void LaneSet::showCursor(Step step, bool byUser) {

@@ -32,7 +32,10 @@ public:
 
     Step lastStep() const;
     bool playing() const;
+    // While looking back into a live run that has nothing more to do: moves the cursor through what was recorded.
     void setPlaying(bool on);
+    bool canReplay() const; // there is such a run, and steps after the cursor
+    bool replaying() const { return m_sinceReplay.isValid(); }
     void stepBy(int steps); // forward or back from the cursor
     void goTo(Step step);
     void setFollowing(bool on);
@@ -49,17 +52,23 @@ signals:
     void playingChanged();
     void infoChanged();
     void problemFound(const QString& sentence);
+    void problemPassed(const QString& sentence);
 
 private:
     void showCursor(Step step, bool byUser);
     void trackShown();
     void tellNumbers();
+    void stopReplay();
+    void replay(); // as many steps as are due
+    std::int64_t nsToNext(Step step) const;
 
     LinkedState& m_linked;
     std::vector<std::unique_ptr<Lane>> m_lanes;
     QTimer m_timer, m_numbersDue;
     QElapsedTimer m_sinceNumbers;
     std::optional<double> m_stepsPerSecond;
+    QElapsedTimer m_sinceReplay;   // valid while a live run's past is played
+    std::int64_t m_replayedNs = 0; // of it, spent on steps already shown
 };
 
 } // namespace kvatlas::ui

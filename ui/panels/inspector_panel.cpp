@@ -216,6 +216,7 @@ InspectorPanel::InspectorPanel(const Workbench& bench, QWidget* parent)
     auto* row = new QHBoxLayout(head);
     row->setContentsMargins(16, 0, 10, 0);
     m_title = new QLabel(tr("Inspector"), head);
+    m_title->setTextFormat(Qt::PlainText);
     row->addWidget(m_title, 1);
     m_lock = new QToolButton(head);
     m_lock->setText(tr("Lock"));

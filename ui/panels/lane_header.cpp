@@ -4,6 +4,7 @@
 #include "core/strategy/strategy.h"
 #include "ui/theme/glyphs.h"
 #include "ui/theme/number_text.h"
+#include "ui/theme/plain_text.h"
 
 #include <QPainter>
 
@@ -19,6 +20,14 @@ void paintLaneBadge(QPainter& painter, const Theme& theme, const QRect& box, std
     painter.setFont(theme.textFont(theme.type.small, QFont::DemiBold));
     painter.drawText(box, Qt::AlignCenter, QString(QLatin1Char(static_cast<char>('A' + lane))));
     painter.restore();
+}
+
+QString strategyName(const trace::RunStarted& run) {
+    // A file of a later version may hold a strategy that this one does not know.
+    const auto strategy = strategy::parse(run.strategyJson);
+    if (!strategy)
+        return LaneHeader::tr("Recorded strategy");
+    return strategy->name.empty() ? LaneHeader::tr("Strategy without a name") : QString::fromStdString(strategy->name);
 }
 
 LaneHeader::LaneHeader(const Workbench& bench, std::size_t laneIndex, QWidget* parent)
@@ -48,13 +57,9 @@ void LaneHeader::refresh() {
     m_name = damaged ? tr("This step cannot be shown") : lane ? tr("Starting…") : tr("No run");
     m_summary.clear();
     if (m_run) {
-        // A file of a later version may hold a strategy that this one does not know: its words stay readable.
-        if (const auto strategy = strategy::parse(m_run->strategyJson)) {
-            m_name = strategy->name.empty() ? tr("Strategy") : QString::fromStdString(strategy->name);
+        m_name = strategyName(*m_run);
+        if (const auto strategy = strategy::parse(m_run->strategyJson))
             m_summary = QString::fromStdString(strategy::describe(*strategy));
-        } else {
-            m_name = tr("Recorded strategy");
-        }
         QStringList pools;
         for (const trace::PoolShape& pool : m_run->pools)
             pools << bytesText(pool.blockBytes * pool.blocks);
@@ -66,7 +71,9 @@ void LaneHeader::refresh() {
     }
     setAccessibleName(
         tr("Lane %1: %2, %3").arg(QLatin1Char(static_cast<char>('A' + m_laneIndex))).arg(m_name, m_summary));
-    setToolTip(m_run ? QString::fromStdString(m_run->strategyJson) : QString());
+    setToolTip(m_run ? tipText(tr("exact: the cache changes no bit of what the model computes\n%1")
+                                   .arg(QString::fromStdString(m_run->strategyJson)))
+                     : QString());
     update();
 }
 

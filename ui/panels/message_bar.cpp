@@ -23,6 +23,7 @@ MessageBar::MessageBar(const Appearance& appearance, QWidget* parent)
     row->setContentsMargins(16, 6, 8, 6);
     m_text = new QLabel(this);
     m_text->setWordWrap(true);
+    m_text->setTextFormat(Qt::PlainText);
     m_text->setTextInteractionFlags(Qt::TextSelectableByMouse);
     row->addWidget(m_text, 1);
     m_close = new QToolButton(this);
@@ -58,6 +59,11 @@ void MessageBar::tell(Kind kind, const QString& sentence) {
     QAccessibleEvent event(this, QAccessible::Alert);
     QAccessible::updateAccessibility(&event);
     update();
+}
+
+void MessageBar::withdraw(const QString& sentence) {
+    if (m_text->text() == sentence)
+        hide();
 }
 
 QString MessageBar::sentence() const {

@@ -18,7 +18,8 @@ public:
     enum class Kind { Note, Problem };
     MessageBar(const Appearance& appearance, QWidget* parent = nullptr);
     void tell(Kind kind, const QString& sentence);
-    void clearSeen(); // hides a note, and a problem that could be read
+    void clearSeen();                       // hides a note, and a problem that could be read
+    void withdraw(const QString& sentence); // hides it where it is the one shown
     QString sentence() const;
 
 protected:

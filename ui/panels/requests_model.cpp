@@ -5,6 +5,7 @@
 #include "ui/panels/requests_model.h"
 
 #include "ui/theme/number_text.h"
+#include "ui/theme/plain_text.h"
 
 #include <algorithm>
 
@@ -140,7 +141,7 @@ QVariant RequestsModel::data(const QModelIndex& index, int role) const {
     if (role == Qt::DisplayRole)
         return text(*row, index.column());
     if (role == Qt::ToolTipRole)
-        return row->detail.empty() ? QString::fromStdString(row->title) : QString::fromStdString(row->detail);
+        return tipText(QString::fromStdString(row->detail.empty() ? row->title : row->detail));
     if (role == Qt::TextAlignmentRole && index.column() != Title && index.column() != Status)
         return int(Qt::AlignRight | Qt::AlignVCenter);
     return {};
@@ -150,9 +151,8 @@ QVariant RequestsModel::headerData(int section, Qt::Orientation orientation, int
     if (orientation != Qt::Horizontal)
         return role == Qt::DisplayRole ? QVariant(section + 1) : QVariant();
     static const char* const names[] = {"#", "Request", "State", "Tokens", "First", "Each"};
-    static const char* const tips[] = {"Request number",          "Its own title",
-                                       "At the cursor",           "Prompt + generated",
-                                       "Time to the first token", "Mean time between tokens, pauses included"};
+    static const char* const tips[] = {"Request number",     "Its own title",           "At the cursor",
+                                       "Prompt + generated", "Time to the first token", "Mean time between tokens"};
     if (section < 0 || section >= kColumns)
         return {};
     if (role == Qt::DisplayRole)

@@ -19,6 +19,7 @@ namespace {
 
 constexpr int kRing = 4;                      // room for the focus ring around the list
 constexpr int kMargin = 12 - kRing, kGap = 6; // before and after the chips
+constexpr int kEndSlack = 4;                  // so near to the end of the text, in pixels or lines, is at the end
 
 QTextCharFormat inked(const QColor& ink) {
     QTextCharFormat format;
@@ -82,7 +83,18 @@ private:
     const Workbench m_bench;
 };
 
+// Letters are keys of the window, not a search.
+class RequestTable : public QTableView {
+public:
+    using QTableView::QTableView;
+    void keyboardSearch(const QString&) override {}
+};
+
 } // namespace
+
+std::array<QWidget*, 2> RequestsPanel::readOnlyWidgets() const {
+    return {m_table, m_text};
+}
 
 RequestsPanel::RequestsPanel(const Workbench& bench, QWidget* parent)
     : Surface(bench.appearance, parent)
@@ -92,7 +104,7 @@ RequestsPanel::RequestsPanel(const Workbench& bench, QWidget* parent)
     column->setContentsMargins(kRing, 8, 0, 12);
     column->setSpacing(8);
     m_model = new RequestsModel(this);
-    m_table = new QTableView(this);
+    m_table = new RequestTable(this);
     m_table->setAccessibleName(tr("Requests"));
     m_table->setModel(m_model);
     m_table->setItemDelegateForColumn(RequestsModel::Number, new ChipDelegate(bench, m_table));
@@ -120,6 +132,7 @@ RequestsPanel::RequestsPanel(const Workbench& bench, QWidget* parent)
     m_notRecorded->hide();
     column->addWidget(m_notRecorded);
     m_head = new QLabel(this);
+    m_head->setTextFormat(Qt::PlainText);
     m_head->setContentsMargins(16 - kRing, 0, 16, 0);
     m_head->setWordWrap(true);
     column->addWidget(m_head);
@@ -141,6 +154,15 @@ RequestsPanel::RequestsPanel(const Workbench& bench, QWidget* parent)
         if (const trace::RequestRow* at = m_model->rowAt(now.row()))
             if (m_bench.linked.selection().request != at->request)
                 m_bench.linked.select({at->request, {}, {}});
+    });
+    // At its end it stays there while text comes and the panel changes its size; a reader who scrolled up is left
+    // alone.
+    QScrollBar* bar = m_text->verticalScrollBar();
+    connect(bar, &QScrollBar::actionTriggered, this,
+            [this, bar] { m_readsEnd = bar->sliderPosition() >= bar->maximum() - kEndSlack; });
+    connect(bar, &QScrollBar::rangeChanged, this, [this, bar](int, int end) {
+        if (m_readsEnd)
+            bar->setValue(end);
     });
     connect(m_cancel, &QPushButton::clicked, this, [this] {
         if (Lane* lane = m_bench.lanes.lane(0))
@@ -253,7 +275,6 @@ void RequestsPanel::refreshText() {
         return;
     m_textTokens = counts;
     const QString prompt = textOf(*lane, tokens.promptTokens), output = textOf(*lane, tokens.outputTokens);
-    const bool atEnd = m_text->verticalScrollBar()->value() >= m_text->verticalScrollBar()->maximum() - 4;
     if (m_textOf == request && prompt == m_prompt && output.startsWith(m_output)) { // streams on
         QTextCursor cursor(m_text->document());
         cursor.movePosition(QTextCursor::End);
@@ -267,11 +288,13 @@ void RequestsPanel::refreshText() {
             cursor.insertText(QStringLiteral("\n"), quiet);
         cursor.insertText(output, plain);
     }
+    if (m_textOf != request)
+        m_readsEnd = true;
+    if (m_readsEnd)
+        m_text->verticalScrollBar()->setValue(m_text->verticalScrollBar()->maximum());
     m_textOf = request;
     m_prompt = prompt;
     m_output = output;
-    if (atEnd)
-        m_text->verticalScrollBar()->setValue(m_text->verticalScrollBar()->maximum());
 }
 
 QString RequestsPanel::shownText() const {

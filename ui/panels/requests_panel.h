@@ -9,6 +9,7 @@
 
 #include <QWidget>
 
+#include <array>
 #include <optional>
 
 class QLabel;
@@ -24,7 +25,8 @@ public:
     explicit RequestsPanel(const Workbench& bench, QWidget* parent = nullptr);
     RequestsModel& model() { return *m_model; }
     QString shownText() const;
-    void awaitNext(); // selects the next request that arrives
+    void awaitNext();                                // selects the next request that arrives
+    std::array<QWidget*, 2> readOnlyWidgets() const; // the list and the text
 
 protected:
     void resizeEvent(QResizeEvent* event) override;
@@ -46,6 +48,7 @@ private:
     QPushButton* m_cancel;
     std::optional<RequestId> m_awaitedAfter;
     RequestId m_textOf;
+    bool m_readsEnd = true;                           // of the text: nobody scrolled up
     std::pair<std::size_t, std::size_t> m_textTokens; // of what is shown: prompt, output
     QString m_prompt, m_output;
 };

@@ -5,6 +5,7 @@
 #include "core/workload/request.h"
 #include "ui/theme/glyphs.h"
 #include "ui/theme/number_text.h"
+#include "ui/theme/plain_text.h"
 
 #include <QAbstractItemView>
 #include <QCheckBox>
@@ -70,6 +71,7 @@ SetupPanel::SetupPanel(const Workbench& bench, QWidget* parent)
     const auto makeAbout = [&] {
         auto* label = new QLabel(body);
         label->setWordWrap(true);
+        label->setTextFormat(Qt::PlainText);
         m_abouts.push_back(label);
         return label;
     };
@@ -366,7 +368,7 @@ void SetupPanel::refresh() {
     if (const int index = modelIndex(); index >= 0) {
         const ModelChoice& model = m_choices.models[static_cast<std::size_t>(index)];
         m_modelAbout->setText(tr("%1, %2").arg(fromPath(model.file.filename()), bytesText(model.fileBytes)));
-        m_modelAbout->setToolTip(fromPath(model.file));
+        m_modelAbout->setToolTip(tipText(fromPath(model.file)));
     } else {
         m_modelAbout->setText(QString::fromStdString(m_choices.modelHelp));
     }
@@ -375,7 +377,7 @@ void SetupPanel::refresh() {
     if (strategy >= 0 && strategy < static_cast<int>(m_choices.strategies.size())) {
         const FileChoice& choice = m_choices.strategies[static_cast<std::size_t>(strategy)];
         m_strategyAbout->setText(strategySummary(choice.json));
-        m_strategyAbout->setToolTip(QString::fromStdString(choice.json));
+        m_strategyAbout->setToolTip(tipText(QString::fromStdString(choice.json)));
     }
     const int scenario = scenarioIndex();
     m_scenarioAbout->setText(

@@ -5,6 +5,7 @@
 #include "ui/panels/lane_header.h"
 #include "ui/panels/setup_panel.h"
 #include "ui/theme/glyphs.h"
+#include "ui/theme/plain_text.h"
 
 #include <QHBoxLayout>
 #include <QLabel>
@@ -38,7 +39,7 @@ public:
     void setText(const QString& text) {
         m_text = text;
         setAccessibleName(ToolStrip::tr("Lane A: %1").arg(text));
-        setToolTip(accessibleName());
+        setToolTip(tipText(accessibleName()));
         const QFont font = m_bench.theme().textFont(m_bench.theme().type.body, QFont::Medium);
         setFixedWidth(std::min(220, 42 + QFontMetrics(font).horizontalAdvance(text)));
         update();
@@ -120,8 +121,8 @@ ToolStrip::ToolStrip(const Workbench& bench, SetupPanel& setup, QWidget* parent)
     connect(&bench.lanes, &LaneSet::lanesChanged, this, &ToolStrip::refresh);
     connect(&bench.lanes, &LaneSet::shownChanged, this, [this] { // 60 times a second, mostly nothing new
         const Lane* lane = m_bench.lanes.lane(0);
-        const auto now =
-            std::tuple(lane ? lane->latest()->run : nullptr, lane && lane->ended(), m_bench.linked.cursor() > 0);
+        const auto now = std::tuple(lane ? lane->run() : nullptr, lane && lane->ended(), m_bench.linked.cursor() > 0,
+                                    m_bench.lanes.canReplay());
         if (now != m_seen) {
             m_seen = now;
             refresh();
@@ -160,7 +161,7 @@ void ToolStrip::togglePlay() {
     if (m_bench.lanes.empty())
         emit playRequested();
     else
-        m_bench.lanes.setPlaying(!m_bench.lanes.playing());
+        m_bench.lanes.setPlaying(!m_bench.lanes.replaying() && (m_bench.lanes.canReplay() || !m_bench.lanes.playing()));
 }
 
 void ToolStrip::changeSpeed(int by) {
@@ -205,13 +206,14 @@ void ToolStrip::refreshPickers() {
     m_modelMenu->clear();
     for (const ModelChoice& model : choices.models) {
         const QString file = QString::fromStdString(model.file.string());
-        m_modelMenu->addAction(QString::fromStdString(model.name), this, [this, file] { m_setup.chooseModel(file); });
+        m_modelMenu->addAction(labelText(QString::fromStdString(model.name)), this,
+                               [this, file] { m_setup.chooseModel(file); });
     }
     m_modelMenu->addAction(tr("Choose a file…"), &m_setup, &SetupPanel::browseForModel);
     m_scenarioMenu->clear();
     for (const FileChoice& scenario : choices.scenarios) {
         const QString id = QString::fromStdString(scenario.id);
-        m_scenarioMenu->addAction(QString::fromStdString(scenario.name), this,
+        m_scenarioMenu->addAction(labelText(QString::fromStdString(scenario.name)), this,
                                   [this, id] { m_setup.chooseScenario(id); });
     }
     refresh();
@@ -220,28 +222,26 @@ void ToolStrip::refreshPickers() {
 void ToolStrip::refresh() {
     const Theme& theme = m_bench.theme();
     const Lane* lane = m_bench.lanes.lane(0);
-    const auto run = lane ? lane->latest()->run : nullptr;
+    const auto run = lane ? lane->run() : nullptr;
     const auto name = [](QToolButton* button, const QString& what, const QString& text) {
         button->setAccessibleName(what + QLatin1String(": ") + text);
     };
-    m_modelText = lane && !lane->modelName().isEmpty() ? lane->modelName() : m_setup.modelName();
+    // What runs is named by what it says of itself; only without a run is it what would run.
+    m_modelText = !lane ? m_setup.modelName() : lane->modelName().isEmpty() ? tr("Model") : lane->modelName();
     name(m_model, tr("Model"), m_modelText);
-    m_scenarioText =
-        lane && !lane->info().title.empty() ? QString::fromStdString(lane->info().title) : m_setup.scenarioName();
+    const QString title = lane ? QString::fromStdString(lane->info().title) : m_setup.scenarioName();
+    m_scenarioText = title.isEmpty() ? tr("Scenario") : title;
     name(m_scenario, tr("Scenario"), m_scenarioText);
-    QString strategy = m_setup.strategyName();
-    if (run)
-        if (const auto parsed = strategy::parse(run->strategyJson); parsed && !parsed->name.empty())
-            strategy = QString::fromStdString(parsed->name);
-    m_chip->setText(strategy.isEmpty() ? tr("no strategy") : strategy);
+    m_chip->setText(run ? strategyName(*run) : lane ? tr("Strategy") : m_setup.strategyName());
 
     const bool control = lane && lane->capabilities().control;
     const bool idle = lane && lane->idle(); // nothing to pause, nothing to play
-    const bool playing = lane && lane->playing() && !idle;
+    const bool replays = m_bench.lanes.replaying(), playing = replays || (lane && lane->playing() && !idle);
     m_play->setIcon(glyphIcon(playing ? Glyph::Pause : Glyph::Play, theme.accentText, theme.text3));
     m_play->setAccessibleName(playing ? tr("Pause") : lane ? tr("Play") : tr("Run"));
     const bool over = lane && lane->ended() && !lane->capabilities().seek;
-    m_play->setEnabled(lane ? control && !over && !idle : m_setup.blockedBy().isEmpty());
+    const bool goesOn = control && ((!over && !idle) || replays || m_bench.lanes.canReplay());
+    m_play->setEnabled(lane ? goesOn : m_setup.blockedBy().isEmpty());
     m_step->setEnabled(control && (!over || !m_bench.linked.following()));
     m_back->setEnabled(lane && m_bench.linked.cursor() > 0);
     m_speed->setEnabled(!lane || control);
@@ -253,26 +253,30 @@ void ToolStrip::refresh() {
     m_follow->setEnabled(lane && lane->capabilities().live);
     m_follow->setChecked(lane && lane->capabilities().live && m_bench.linked.following());
 
-    QString backend;
+    m_backendText.clear();
     if (run) {
-        backend = QString::fromStdString(run->backend);
+        m_backendText = QString::fromStdString(run->backend);
         if (!m_compact)
-            backend += run->threads == 1 ? tr(" · 1 thread") : tr(" · %1 threads").arg(run->threads);
+            m_backendText += run->threads == 1 ? tr(" · 1 thread") : tr(" · %1 threads").arg(run->threads);
         if (!lane->capabilities().live)
-            backend = tr("recorded · ") + backend;
+            m_backendText = tr("recorded · ") + m_backendText;
     }
-    m_backend->setText(
-        backend.isEmpty()
-            ? QString()
-            : QStringLiteral("<span style='color:%1'>●</span> %2").arg(theme.good.name(), backend.toHtmlEscaped()));
-    m_backend->setAccessibleDescription(backend);
-    m_backend->setToolTip(backend);
-    fitPickers();
+    m_backend->setAccessibleDescription(m_backendText);
+    m_backend->setToolTip(tipText(m_backendText));
+    fitTexts();
 }
 
-void ToolStrip::fitPickers() {
-    m_model->setText(m_modelText);
-    m_scenario->setText(m_scenarioText);
+void ToolStrip::showBackend(const QString& text) {
+    m_backend->setText(text.isEmpty() ? QString()
+                                      : QStringLiteral("<span style='color:%1'>●</span> %2")
+                                            .arg(m_bench.theme().good.name(), text.toHtmlEscaped()));
+}
+
+// Model and scenario give way first, then the backend.
+void ToolStrip::fitTexts() {
+    showBackend(m_backendText);
+    m_model->setText(labelText(m_modelText));
+    m_scenario->setText(labelText(m_scenarioText));
     const int excess = m_row->sizeHint().width() - width();
     if (excess <= 0)
         return;
@@ -280,13 +284,17 @@ void ToolStrip::fitPickers() {
     const int model = metrics.horizontalAdvance(m_modelText), scenario = metrics.horizontalAdvance(m_scenarioText);
     const int room = std::max(0, model + scenario - excess), half = room / 2;
     const int forModel = model <= half ? model : std::max(half, room - scenario);
-    m_model->setText(metrics.elidedText(m_modelText, Qt::ElideRight, forModel));
-    m_scenario->setText(metrics.elidedText(m_scenarioText, Qt::ElideRight, room - forModel));
+    m_model->setText(labelText(metrics.elidedText(m_modelText, Qt::ElideRight, forModel)));
+    m_scenario->setText(labelText(metrics.elidedText(m_scenarioText, Qt::ElideRight, room - forModel)));
+    const QFontMetrics small(m_backend->font());
+    if (const int over = m_row->sizeHint().width() - width(); over > 0)
+        showBackend(small.elidedText(m_backendText, Qt::ElideRight,
+                                     std::max(0, small.horizontalAdvance(m_backendText) - over)));
 }
 
 void ToolStrip::resizeEvent(QResizeEvent* event) {
     QWidget::resizeEvent(event);
-    fitPickers();
+    fitTexts();
 }
 
 } // namespace kvatlas::ui

@@ -41,19 +41,21 @@ private:
     void restyle();
     void refresh();
     void refreshPickers();
-    void fitPickers(); // shortens model and scenario only where there is no room for them
+    void fitTexts(); // shortens names only where there is no room for them
+    void showBackend(const QString& text);
     void togglePlay();
 
     const Workbench m_bench;
     SetupPanel& m_setup;
     QToolButton *m_model, *m_scenario, *m_back, *m_play, *m_step, *m_speed, *m_follow;
     QMenu *m_modelMenu, *m_scenarioMenu;
-    QString m_modelText, m_scenarioText;
+    QString m_modelText, m_scenarioText, m_backendText;
     QHBoxLayout* m_row;
     LaneChip* m_chip;
     QLabel* m_backend;
     std::size_t m_speedIndex;
-    std::tuple<std::shared_ptr<const trace::RunStarted>, bool, bool> m_seen; // run, ended, not at the start
+    std::tuple<std::shared_ptr<const trace::RunStarted>, bool, bool, bool>
+        m_seen; // run, ended, not at start, can replay
     bool m_compact = false;
 };
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ui/views/empty_note.h"
+#include "ui/theme/plain_text.h"
 
 #include <QLabel>
 #include <QPainter>
@@ -21,6 +22,7 @@ EmptyNote::EmptyNote(const Appearance& appearance, QWidget* parent)
     column->addStretch(1);
     m_sentence = new QLabel(this);
     m_sentence->setWordWrap(true);
+    m_sentence->setTextFormat(Qt::PlainText);
     m_sentence->setAlignment(Qt::AlignCenter);
     column->addWidget(m_sentence, 0, Qt::AlignHCenter);
     m_button = new QPushButton(this);
@@ -41,10 +43,12 @@ void EmptyNote::restyle() {
 }
 
 void EmptyNote::setText(const QString& sentence, const QString& button) {
+    if (m_sentence->text() == sentence && m_button->text() == labelText(button))
+        return;
     m_sentence->setText(sentence);
     m_sentence->setMinimumHeight(m_sentence->heightForWidth(m_sentence->width()));
     m_sentence->setAccessibleName(sentence);
-    m_button->setText(button);
+    m_button->setText(labelText(button));
     m_button->setVisible(!button.isEmpty());
 }
 

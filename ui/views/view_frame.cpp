@@ -52,6 +52,7 @@ ViewFrame::ViewFrame(const Workbench& bench, std::size_t laneIndex, const QStrin
     m_header->setSpacing(10);
     m_titleLabel = new QLabel(title, m_headerBar);
     m_subtitleLabel = new QLabel(m_headerBar);
+    m_subtitleLabel->setTextFormat(Qt::PlainText);
     m_subtitleLabel->setSizePolicy(QSizePolicy::Ignored, QSizePolicy::Preferred);
     m_subtitleLabel->setAccessibleName(tr("About the %1").arg(title.toLower()));
     m_header->addWidget(m_titleLabel);

@@ -75,6 +75,8 @@ TEST(WindowProgram, saysWhatIsWrongWithItsWords) {
               3);
     EXPECT_EQ(status({"--export", "requests", "--scenario", "four-chats", "--out", folder / "a.png", kSample}), 2);
     EXPECT_EQ(status({"--export", "requests", "--step", "4294967296", "--out", folder / "a.png", kSample}), 2);
+    EXPECT_EQ(status({"--scenario", folder.write("s.json", R"({"requests": 3})")}), 3);
+    EXPECT_EQ(status({"--strategy", folder.write("t.json", R"({"layuot": "paged"})")}), 3);
     EXPECT_NE(runCli(Words{"--help"}).out.find("Usage: kvatlas "), std::string::npos);
     EXPECT_NE(runCli(Words{"--version"}).out.find("kvatlas "), std::string::npos);
 }

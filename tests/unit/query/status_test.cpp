@@ -25,7 +25,7 @@ TEST(Status, countsBytesAndWaste) {
     EXPECT_DOUBLE_EQ(figures.wasteReservedFraction, 8.0 / 16);
     EXPECT_EQ(figures.running, 1u);
     EXPECT_EQ(figures.waiting, 1u);
-    EXPECT_EQ(figures.tokensPerSecond(), std::nullopt);
+    EXPECT_FALSE(figures.decodePerSecond || figures.prefillPerSecond);
 }
 
 TEST(Status, measuresTokensPerSecondBetweenTwoSnapshots) {
@@ -38,13 +38,12 @@ TEST(Status, measuresTokensPerSecondBetweenTwoSnapshots) {
     const StatusFigures figures = statusOf(*now, before.get());
     EXPECT_DOUBLE_EQ(figures.prefillPerSecond.value(), 0);
     EXPECT_DOUBLE_EQ(figures.decodePerSecond.value(), 2);
-    EXPECT_DOUBLE_EQ(figures.tokensPerSecond().value(), 2);
     // Backwards in time, the same moment, another run: nothing is measured.
-    EXPECT_FALSE(statusOf(*before, now.get()).tokensPerSecond());
-    EXPECT_FALSE(statusOf(*now, now.get()).tokensPerSecond());
+    EXPECT_FALSE(statusOf(*before, now.get()).decodePerSecond);
+    EXPECT_FALSE(statusOf(*now, now.get()).decodePerSecond);
     StateNotation other;
     ASSERT_EQ(other.run("run blocks=9 tokens=4"), "");
-    EXPECT_FALSE(statusOf(*now, other.state.snapshot().get()).tokensPerSecond());
+    EXPECT_FALSE(statusOf(*now, other.state.snapshot().get()).decodePerSecond);
 }
 
 TEST(Status, onlyTheDeviceTierCounts) {
@@ -70,9 +69,11 @@ TEST(Status, itemsAreAlwaysTheSame) {
     figures.prefillPerSecond = 1000;
     figures.decodePerSecond = 143;
     const auto items = statusItems(figures);
-    EXPECT_EQ(items[1].value, "1\xC2\xA0"
-                              "143");
+    EXPECT_EQ(items[1].value, "143 decode, 1\xC2\xA0"
+                              "000 prefill");
     EXPECT_EQ(items[2].value, "\xE2\x80\x93");
+    figures.prefillPerSecond = 0;
+    EXPECT_EQ(statusItems(figures)[1].value, "143 decode");
 }
 
 } // namespace

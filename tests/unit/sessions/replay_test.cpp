@@ -54,12 +54,23 @@ public:
     bool waitForStep(Step step) {
         return wait([&] { return m_lastStep == step && m_state.stepEnded(); });
     }
+    bool waitForHash(std::uint64_t hash) {
+        return wait([&] { return m_state.stateHash() == hash; });
+    }
+    bool waitForSteps(Step after) { // and the end of one of them
+        return wait([&] { return m_state.step() > after && m_state.stepEnded(); });
+    }
     bool waitForEnds(int ends) {
         return wait([&] { return m_ends >= ends; });
     }
     std::map<Step, std::uint64_t> hashes() { return locked(m_hashes); }
     std::uint64_t hash() {
-        return locked([&] { return m_state.stateHash(); }());
+        const std::lock_guard lock(m_mutex);
+        return m_state.stateHash();
+    }
+    Step step() {
+        const std::lock_guard lock(m_mutex);
+        return m_state.step();
     }
     std::uint64_t events() { return locked(m_events); }
     int keyframes() { return locked(m_keyframes); }
@@ -262,6 +273,49 @@ TEST_F(Replay, leapsOverADamagedChunkWithTheNextKeyframe) {
     for (const auto& [step, hash] : seen)
         EXPECT_EQ(hash, hashes.at(step)) << step;
     EXPECT_NE(source->info().recording.find("chunk 2"), std::string::npos) << source->info().recording;
+}
+
+// A step that cannot be read shows nothing, and never the state of another one; the next that can is whole again.
+TEST_F(Replay, showsNothingAtAStepThatCannotBeRead) {
+    const SyntheticOptions options{.seed = 31, .steps = 2000, .poolBlocks = 64};
+    record(m_path, options);
+    {
+        const auto before = SessionReader::open(m_path);
+        ASSERT_TRUE(before);
+        sql(m_path, "UPDATE chunks SET data = CAST(substr(data, 1, 100) || x'00' || substr(data, 102) AS BLOB) "
+                    "WHERE id = " +
+                        std::to_string((*before)->chunks()[1].id));
+    }
+    const auto hashes = hashesOf(SyntheticRun::all(options));
+    const auto reader = SessionReader::open(m_path);
+    ASSERT_TRUE(reader);
+    const Step good = (*reader)->chunks()[0].firstStep + 5;
+    Step bad = (*reader)->chunks()[1].lastStep; // or one before, where a keyframe holds this one
+    while (bad > good && (*reader)->stateAt(bad))
+        --bad;
+    ASSERT_GT(bad, good);
+    const auto source = open(true);
+    const std::string atOpening = source->info().recording;
+    Watcher watcher;
+    ASSERT_TRUE(source->start(watcher));
+    source->send(source::Seek{good});
+    ASSERT_TRUE(watcher.waitForStep(good));
+    source->send(source::Seek{bad});
+    ASSERT_TRUE(watcher.waitForHash(0));
+    EXPECT_NE(source->info().recording, atOpening);
+    source->send(source::Seek{good});
+    ASSERT_TRUE(watcher.waitForStep(good));
+    EXPECT_EQ(watcher.hash(), hashes.at(good));
+    EXPECT_EQ(source->info().recording, atOpening);
+    source->send(source::Seek{bad});
+    ASSERT_TRUE(watcher.waitForHash(0));
+    source->send(source::StepForward{1}); // onto firm ground
+    ASSERT_TRUE(watcher.waitForSteps(bad));
+    EXPECT_EQ(watcher.hash(), hashes.at(watcher.step()));
+    source->send(source::StepForward{3});
+    ASSERT_TRUE(watcher.waitForStep(watcher.step() + 3));
+    EXPECT_EQ(watcher.hash(), hashes.at(watcher.step()));
+    EXPECT_EQ(watcher.problem(), "");
 }
 
 // ---- a live run that is recorded
