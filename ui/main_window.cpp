@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ui/main_window.h"
 
-#include "core/strategy/strategy.h"
 #include "ui/export/picture_export.h"
 #include "ui/panels/inspector_panel.h"
 #include "ui/panels/key_sheet.h"
@@ -547,11 +546,8 @@ QString MainWindow::footer() const {
     if (!lane || !lane->shown()->run)
         return tr("KVAtlas · no run");
     const trace::RunStarted& run = *lane->shown()->run;
-    const auto strategy = strategy::parse(run.strategyJson);
-    const QString name =
-        strategy && !strategy->name.empty() ? QString::fromStdString(strategy->name) : tr("own strategy");
     return tr("%1 · %2 · step %3 · %4, %5 arithmetic · %6")
-        .arg(QString::fromStdString(run.model.name), name)
+        .arg(QString::fromStdString(run.model.name), strategyName(run))
         .arg(lane->shown()->step)
         .arg(QString::fromStdString(run.backend), QString::fromStdString(run.arithmetic),
              QString::fromStdString(run.programVersion));

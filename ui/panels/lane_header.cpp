@@ -27,7 +27,13 @@ QString strategyName(const trace::RunStarted& run) {
     const auto strategy = strategy::parse(run.strategyJson);
     if (!strategy)
         return LaneHeader::tr("Recorded strategy");
-    return strategy->name.empty() ? LaneHeader::tr("Strategy without a name") : QString::fromStdString(strategy->name);
+    if (!strategy->name.empty())
+        return QString::fromStdString(strategy->name);
+    const QString k = QString::fromStdString(std::string(kernels::nameOf(strategy->kFormat)));
+    const QString v = QString::fromStdString(std::string(kernels::nameOf(strategy->vFormat)));
+    return (strategy->layout == strategy::Layout::Paged ? LaneHeader::tr("Paged, %1")
+                                                        : LaneHeader::tr("Contiguous, %1"))
+        .arg(k == v ? k : k + QLatin1Char('/') + v);
 }
 
 LaneHeader::LaneHeader(const Workbench& bench, std::size_t laneIndex, QWidget* parent)

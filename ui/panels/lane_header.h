@@ -13,7 +13,7 @@ namespace kvatlas::ui {
 // Paints the letter badge of a lane into `box`.
 void paintLaneBadge(QPainter& painter, const Theme& theme, const QRect& box, std::size_t lane);
 
-// Its own name, or what to call one that has none.
+// Its own name; layout and formats of one that has none.
 QString strategyName(const trace::RunStarted& run);
 
 class LaneHeader : public QWidget {
