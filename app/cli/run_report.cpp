@@ -101,7 +101,7 @@ std::string toText(const RunReport& report, bool withTexts) {
             text += fmt::format("[{}] {}\n{}\n\n", request.request.value, request.title,
                                 withoutControls(request.detail.empty() ? request.text : request.detail));
     std::vector<std::vector<std::string>> rows{
-        {"request", "prompt", "output", "first token", "per token", "preempted", "ended by"}};
+        {"request", "prompt", "output", "first token", "per token, median", "preempted", "ended by"}};
     for (const auto& request : report.requests)
         rows.push_back({fmt::format("[{}] {}", request.request.value, shortened(request.title, 36)),
                         fmt::format("{}", request.promptTokens), fmt::format("{}", request.outputTokens.size()),

@@ -134,23 +134,36 @@ public:
     ExportTarget& operator=(const ExportTarget&) = delete;
 
     bool isOpen() const { return m_file != nullptr; }
+    bool hasFailed() const { return m_error != 0; }
     bool write(std::string_view text) {
         if (m_file != stdout)
-            return std::fwrite(text.data(), 1, text.size(), m_file) == text.size();
+            return noted(std::fwrite(text.data(), 1, text.size(), m_file) == text.size());
         writeData(text);
         return !dataIsLost();
     }
     bool flush() {
         if (m_file != stdout)
-            return m_whole = std::fflush(m_file) == 0;
+            return m_whole = noted(std::fflush(m_file) == 0);
         flushData();
         return !dataIsLost();
     }
 
+    // The sentence about what could not be written.
+    Error failure() const {
+        return {ErrorKind::Failed, fmt::format("{} could not be written whole and is not kept: {}.", m_path,
+                                               std::generic_category().message(m_error))};
+    }
+
 private:
+    bool noted(bool done) {
+        if (!done && m_error == 0)
+            m_error = errno;
+        return done;
+    }
     std::string m_path;
     std::FILE* m_file;
     bool m_whole = false;
+    int m_error = 0;
 };
 
 Result<sessions::ExportKind> exportKind(const SessionOptions& options) {
@@ -188,9 +201,9 @@ int exportTo(const SessionOptions& options) {
     if (dataIsLost())
         return kExitFailed;
     if (!done)
-        return fail(done.error());
+        return fail(target.hasFailed() ? target.failure() : done.error());
     if (!target.flush() && !dataIsLost())
-        return fail({ErrorKind::Failed, "The export could not be written whole: is the disk full?"});
+        return fail(target.failure());
     for (const auto& sentence : (*reader)->damaged())
         say(sentence);
     return (*reader)->damaged().empty() ? kExitOk : kExitRefused;
