@@ -30,14 +30,14 @@ TEST(modelOnCpuTest, logitsAreTheReferencesInExactArithmetic) {
 
 TEST(modelOnCpuTest, all256GreedyTokensAreTheReferences) {
     KVATLAS_REQUIRE_DEFAULT_MODEL();
-    testing::checkGreedy(weights(), StorageFormat::F16, 64);
+    testing::checkGreedy(weights(), StorageFormat::F16, 64 / testing::kLessWorkBy);
 }
 
 // One pass over the essay in exact arithmetic and one in fast, side by side. Exact: mean loss of the first 1,023 and of
 // all 4,095 scored tokens as the reference has them, no single loss off by more than 2e-3. Fast: mean KL divergence.
 TEST(modelOnCpuTest, lossOnTheEssayIsTheReferencesAndFastStaysNearExact) {
     KVATLAS_REQUIRE_DEFAULT_MODEL();
-    constexpr std::uint32_t kTokens = 4096, kChunk = 128, kBlock = 16;
+    constexpr std::uint32_t kTokens = 4096 / testing::kLessWorkBy, kChunk = 128, kBlock = 16;
     const auto tokens = testing::essayTokens(*weights(), kTokens);
     const model::ModelConfig& config = weights()->config();
     const SteadyClock clock;
@@ -83,13 +83,16 @@ TEST(modelOnCpuTest, lossOnTheEssayIsTheReferencesAndFastStaysNearExact) {
     }
     const auto cases = testing::oracle("ppl_cases.json");
     EXPECT_NEAR(lossOf1023, cases["fp32_against_fp64"]["full"]["mean_nll_fp64"].get<double>(), 1e-4);
-    EXPECT_NEAR(loss / 4095, cases["one_sequence"]["runs"]["full"]["mean_nll"].get<double>(), 1e-4);
+    if (testing::kLessWorkBy == 1) {
+        EXPECT_NEAR(loss / 4095, cases["one_sequence"]["runs"]["full"]["mean_nll"].get<double>(), 1e-4);
+    }
     EXPECT_LT(worst, 2e-3);
     EXPECT_LE(divergence / kTokens, 4e-3);
-    std::printf(
-        "           exact: mean loss %.6f (1,023 tokens), %.6f (4,095); fast: mean loss %.6f, mean KL divergence "
-        "%.6f, same top token %.2f %%\n",
-        lossOf1023, loss / 4095, fastLoss / 4095, divergence / kTokens, 100.0 * sameTop / kTokens);
+    std::printf("           exact: mean loss %.6f (1,023 tokens), %.6f (%u); fast: mean loss %.6f, mean KL divergence "
+                "%.6f, same "
+                "top token %.2f %%\n",
+                lossOf1023, loss / (kTokens - 1), kTokens - 1, fastLoss / (kTokens - 1), divergence / kTokens,
+                100.0 * sameTop / kTokens);
 }
 
 // The one identity that a tiny model cannot show: the real shapes, on every target.

@@ -37,10 +37,11 @@ public:
     const source::Capabilities& capabilities() const { return m_info.capabilities; }
     QString modelName() const;
 
-    SnapshotPtr shown() const { return m_shown; }    // at the cursor; never null
-    SnapshotPtr latest() const { return m_latest; }  // newest delivered; never null
-    HistoryPtr history() const { return m_history; } // never null
-    Step lastStep() const;                           // newest step that can be shown
+    // Never null, and replaced by poll(): a copy keeps what it points to.
+    const SnapshotPtr& shown() const { return m_shown; }   // at the cursor
+    const SnapshotPtr& latest() const { return m_latest; } // newest delivered
+    const HistoryPtr& history() const { return m_history; }
+    Step lastStep() const; // newest step that can be shown
     bool ended() const { return m_latest->ended; }
     bool alive(RequestId request) const; // in the newest state, not at the cursor
     // The run as last seen: also where the cursor's step cannot be shown. Null before it started.

@@ -172,7 +172,8 @@ void TimelineView::refreshHistory() {
 std::vector<LegendEntry> TimelineView::memoryLegend() const {
     const Theme& theme = m_bench.theme();
     bool cached = false, reserved = false;
-    for (const trace::StepRow& row : history()->steps) {
+    const HistoryPtr rows = history();
+    for (const trace::StepRow& row : rows->steps) {
         cached = cached || row.cachedBytes > 0;
         reserved = reserved || row.reservedBytes > 0;
     }

@@ -117,7 +117,8 @@ TEST_F(Reader, tellsWhenARequestWasPreempted) {
         if (!std::holds_alternative<trace::StepEnded>(event.body))
             continue;
         std::vector<RequestId> expected, found;
-        for (const state::RequestState& request : state.snapshot()->requests)
+        const auto snapshot = state.snapshot();
+        for (const state::RequestState& request : snapshot->requests)
             if (request.status == trace::RequestStatus::Preempted)
                 expected.push_back(request.request);
         for (const trace::PreemptionGap& gap : answer->gaps)
