@@ -320,7 +320,7 @@ void SessionReader::noteMissingWal() {
         return;
     if (m_info.meta.empty() && m_chunks.empty())
         noteDamage(fmt::format("'{0}-wal', which holds what was recorded, is missing; put it beside '{0}', the two "
-                               "belong together.",
+                               "belong together (a recording cut off before its first step looks the same).",
                                m_info.path));
     else
         m_info.hint = fmt::format("'{0}' is a recording that was cut off; if there was a '{0}-wal' where it comes "

@@ -46,7 +46,9 @@ void verify(const std::string& path, const SyntheticOptions& options, const Ackn
     const SessionInfo& info = (*reader)->info();
     EXPECT_GE(info.events, run.events) << "an acknowledged event is lost";
     EXPECT_TRUE(!run.ended || info.endedCleanly);
-    EXPECT_TRUE((*reader)->damaged().empty());
+    // Killed before its first commit, a file holds nothing and looks like one that was copied without its -wal.
+    const bool nothingYet = run.events == 0 && info.events == 0 && info.meta.empty();
+    EXPECT_TRUE(nothingYet || (*reader)->damaged().empty());
 
     // The recorded events are a prefix of the live run, and fold to its states.
     SyntheticRun live(options);
@@ -83,7 +85,7 @@ void verify(const std::string& path, const SyntheticOptions& options, const Ackn
     reader->reset();
     const auto checked = checkSession(path);
     ASSERT_TRUE(checked);
-    EXPECT_TRUE(checked->ok) << checked->damaged.at(0);
+    EXPECT_TRUE(nothingYet || checked->ok) << checked->damaged.at(0);
 }
 
 TEST(Kill, losesNothingAcknowledgedAtAnyMoment) {
