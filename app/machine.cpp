@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "app/machine.h"
 
+#include "core/base/counted.h"
+
 #include <algorithm>
 #include <charconv>
 #include <fmt/format.h>
@@ -88,7 +90,7 @@ Machine readMachine() {
 }
 
 std::string describe(const Machine& machine) {
-    return fmt::format("{}, {} core{}, {:.1f} GiB, {}", machine.cpu, machine.cores, machine.cores == 1 ? "" : "s",
+    return fmt::format("{}, {}, {:.1f} GiB, {}", machine.cpu, counted(machine.cores, "core"),
                        static_cast<double>(machine.memoryBytes) / (1u << 30), machine.system);
 }
 

@@ -42,10 +42,9 @@ CLI::Validator number(double least, double most) {
 }
 
 CLI::Validator utf8() {
-    return {[](std::string& text) {
-                return model::toValidUtf8(text) == text ? std::string() : "is not text in UTF-8; convert it";
-            },
-            "", "UTF-8 text"};
+    return {
+        [](std::string& text) { return model::isValidUtf8(text) ? std::string() : "is not text in UTF-8; convert it"; },
+        "", "UTF-8 text"};
 }
 
 CLI::Validator notEmpty() {

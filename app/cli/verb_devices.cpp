@@ -2,6 +2,7 @@
 #include "app/cli/output.h"
 #include "app/cli/verbs.h"
 #include "app/machine.h"
+#include "core/base/counted.h"
 #include "kernels/cpu/cpu.h"
 
 #include <CLI/CLI.hpp>
@@ -44,7 +45,7 @@ int listDevices(bool json) {
     writeData(
         listText({{"cpu", machine.cpu},
                   {"", refusal != nullptr ? refusal : fmt::format("instruction sets: {} (the first is used)", targets)},
-                  {"", fmt::format("{} core{}, {} of memory, {} free", machine.cores, machine.cores == 1 ? "" : "s",
+                  {"", fmt::format("{}, {} of memory, {} free", counted(machine.cores, "core"),
                                    bytesText(static_cast<double>(machine.memoryBytes)),
                                    bytesText(static_cast<double>(machine.freeMemoryBytes)))},
                   {"reference", "the same processor, slowly and in double precision, to check the others"},

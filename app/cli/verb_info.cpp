@@ -3,6 +3,7 @@
 #include "app/cli/output.h"
 #include "app/cli/verbs.h"
 #include "app/model_finder.h"
+#include "core/base/counted.h"
 #include "core/model/model.h"
 #include "kernels/shapes.h"
 
@@ -119,7 +120,7 @@ int listModels(bool json) {
     for (const auto& p : search.places)
         say(fmt::format("{}: {}: {}", p.place, p.folder.string(),
                         !p.exists ? "no such folder"
-                                  : fmt::format("{} model{}{}", p.models, p.models == 1 ? "" : "s",
+                                  : fmt::format("{}{}", counted(p.models, "model"),
                                                 p.complete ? "" : ", too many files to see them all")));
     for (const auto& p : search.passedOver)
         say(fmt::format("passed over {}: {}", p.file.string(), p.reason));

@@ -62,7 +62,7 @@ Result<workload::Scenario> scenarioOfPrompts(const RunOptions& options) {
             if (!text)
                 return tl::unexpected(text.error());
             request.prompt = std::move(*text);
-            if (model::toValidUtf8(request.prompt) != request.prompt)
+            if (!model::isValidUtf8(request.prompt))
                 return makeError(ErrorKind::Refused, "What comes from stdin is not text in UTF-8: convert it.");
         }
         request.raw = options.raw;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/engine/kv_store.h"
+
 #include "core/base/counted.h"
 
 #include <sys/mman.h>

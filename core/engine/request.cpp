@@ -68,7 +68,7 @@ std::string titleOf(const workload::Request& request) {
     if (text.size() > kTitleBytes) {
         const std::size_t space = text.rfind(' ', kTitleBytes);
         text.resize(space == std::string::npos || space == 0 ? kTitleBytes : space);
-        while (!text.empty() && model::toValidUtf8(text) != text)
+        while (!text.empty() && !model::isValidUtf8(text))
             text.pop_back();
     }
     return model::toValidUtf8(text);

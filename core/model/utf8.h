@@ -22,4 +22,8 @@ Utf8Character firstUtf8Character(std::string_view text);
 // `text` with every wrong or cut-off part replaced by one U+FFFD.
 std::string toValidUtf8(std::string_view text);
 
+inline bool isValidUtf8(std::string_view text) {
+    return toValidUtf8(text) == text;
+}
+
 } // namespace kvatlas::model

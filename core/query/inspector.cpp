@@ -25,13 +25,6 @@ const SequenceState* findSequence(const Snapshot& snapshot, SequenceId id) {
     return at != snapshot.sequences.end() && at->sequence == id ? &*at : nullptr;
 }
 
-const RequestState* findRequest(const Snapshot& snapshot, RequestId id) {
-    const auto at =
-        std::lower_bound(snapshot.requests.begin(), snapshot.requests.end(), id,
-                         [](const RequestState& request, RequestId wanted) { return request.request < wanted; });
-    return at != snapshot.requests.end() && at->request == id ? &*at : nullptr;
-}
-
 std::string stateText(const BlockState& block) {
     switch (block.kind) {
     case BlockKind::Active:

@@ -124,10 +124,10 @@ RequestBars requestBars(std::span<const RequestRow> rows, const StepAxis& axis, 
     std::vector<double> laneEnds; // unclipped, so that panning does not change the lanes of what stays in sight
     for (const RequestRow* row : seen) {
         RequestBar bar = barOf(*row, axis, newestStep);
+        const double barEnd = axis.xOf(row->finishedStep.value_or(newestStep));
         const auto [first, end] = gapsOf.equal_range(row->request.value);
         for (auto at = first; at != end; ++at) {
             const trace::PreemptionGap& gap = *at->second;
-            const double barEnd = axis.xOf(row->finishedStep.value_or(newestStep));
             const double resumed = gap.resumed ? std::min(beginOf(*gap.resumed, axis), barEnd) : barEnd;
             const double caughtUp = gap.caughtUp ? std::min(axis.xOf(*gap.caughtUp), barEnd) : barEnd;
             for (const auto& [spans, span] :
@@ -142,7 +142,7 @@ RequestBars requestBars(std::span<const RequestRow> rows, const StepAxis& axis, 
         bar.lane = static_cast<std::uint32_t>(lane - laneEnds.begin());
         if (lane == laneEnds.end())
             laneEnds.emplace_back();
-        laneEnds[bar.lane] = axis.xOf(row->finishedStep.value_or(newestStep));
+        laneEnds[bar.lane] = barEnd;
         out.bars.push_back(std::move(bar));
     }
     out.lanes = static_cast<std::uint32_t>(laneEnds.size());

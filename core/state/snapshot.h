@@ -7,6 +7,7 @@
 #include "core/trace/event.h"
 #include "core/trace/state_hash.h"
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <memory>
@@ -79,5 +80,13 @@ struct Snapshot {
     std::uint32_t waitingRequests = 0;
     bool ended = false; // the stream is over
 };
+
+// Null: it has not arrived, or has finished. Valid as long as the snapshot.
+inline const RequestState* findRequest(const Snapshot& snapshot, RequestId id) {
+    const auto at =
+        std::lower_bound(snapshot.requests.begin(), snapshot.requests.end(), id,
+                         [](const RequestState& request, RequestId wanted) { return request.request < wanted; });
+    return at != snapshot.requests.end() && at->request == id ? &*at : nullptr;
+}
 
 } // namespace kvatlas::state

@@ -15,13 +15,6 @@ constexpr qint64 kHistoryPatienceMs = 2000; // a newer question may have cancell
 constexpr qint64 kInfoIntervalMs = 500;
 constexpr std::uint32_t kHistoryRows = 4096;
 
-RequestId idOf(const state::RequestState& request) {
-    return request.request;
-}
-RequestId idOf(RequestId request) {
-    return request;
-}
-
 // On the source's thread.
 Result<SnapshotPtr> foldState(source::StateAtAnswer& answer) {
     state::CacheState folded;
@@ -86,9 +79,7 @@ bool Lane::idle() const {
 }
 
 bool Lane::alive(RequestId request) const {
-    const auto& requests = m_latest->requests;
-    return std::binary_search(requests.begin(), requests.end(), request,
-                              [](const auto& a, const auto& b) { return idOf(a) < idOf(b); });
+    return state::findRequest(*m_latest, request) != nullptr;
 }
 
 std::optional<Step> Lane::recordedTo() const {
@@ -268,10 +259,7 @@ void Lane::takeState(std::uint64_t tag, std::variant<Error, SnapshotPtr> body) {
 }
 
 Lane::Text Lane::requestText(RequestId request) {
-    const auto& requests = m_shown->requests;
-    const auto at = std::lower_bound(requests.begin(), requests.end(), request,
-                                     [](const state::RequestState& r, RequestId id) { return r.request < id; });
-    if (at != requests.end() && at->request == request && at->tokens) {
+    if (const state::RequestState* at = state::findRequest(*m_shown, request); at && at->tokens) {
         const std::size_t prompt = std::min<std::size_t>(at->promptTokens, at->tokens->size());
         return {{at->tokens->begin(), at->tokens->begin() + static_cast<std::ptrdiff_t>(prompt)},
                 {at->tokens->begin() + static_cast<std::ptrdiff_t>(prompt), at->tokens->end()}};

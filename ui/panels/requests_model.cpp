@@ -79,11 +79,7 @@ int RequestsModel::columnCount(const QModelIndex& parent) const {
 }
 
 const state::RequestState* RequestsModel::alive(RequestId request) const {
-    if (!m_shown)
-        return nullptr;
-    const auto at = std::lower_bound(m_shown->requests.begin(), m_shown->requests.end(), request,
-                                     [](const state::RequestState& one, RequestId id) { return one.request < id; });
-    return at != m_shown->requests.end() && at->request == request ? &*at : nullptr;
+    return m_shown ? state::findRequest(*m_shown, request) : nullptr;
 }
 
 QString RequestsModel::statusText(const trace::RequestRow& row) const {

@@ -32,11 +32,6 @@ int rowTop(const std::vector<TableRow>& rows, std::size_t index) {
 } // namespace
 
 std::vector<TableRow> laneRows(const state::Snapshot& snapshot, query::TableOrder order) {
-    const auto requestOf = [&](RequestId id) -> const state::RequestState* {
-        const auto at = std::lower_bound(snapshot.requests.begin(), snapshot.requests.end(), id,
-                                         [](const state::RequestState& r, RequestId want) { return r.request < want; });
-        return at != snapshot.requests.end() && at->request == id ? &*at : nullptr;
-    };
     std::vector<TableRow> rows;
     for (const query::TableRow& running : query::tableRows(snapshot, order)) {
         TableRow row{running.request,
@@ -48,7 +43,7 @@ std::vector<TableRow> laneRows(const state::Snapshot& snapshot, query::TableOrde
                      {}};
         if (!row.table)
             row.table = std::make_shared<const std::vector<BlockId>>();
-        if (const state::RequestState* request = requestOf(running.request)) {
+        if (const state::RequestState* request = state::findRequest(snapshot, running.request)) {
             row.title = QString::fromStdString(request->title);
             row.arrivedStep = request->arrivedStep;
         }

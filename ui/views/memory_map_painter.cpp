@@ -177,10 +177,8 @@ void MemoryMapPainter::paintSlots(QPainter& painter, const QRect& rect, BlockId 
     const int across = rect.width() - 2 * inset + gap, down = rect.height() - top - edge - gap;
     if (across / columns <= gap + 1 || down / rows <= gap + 1)
         return; // more slots than pixels: the level bar of smaller cells says it better
-    const auto& requests = scene.snapshot->requests;
-    const auto owner = std::lower_bound(requests.begin(), requests.end(), block.request,
-                                        [](const state::RequestState& r, RequestId r2) { return r.request < r2; });
-    const bool known = owner != requests.end() && owner->request == block.request && owner->tokens;
+    const state::RequestState* owner = state::findRequest(*scene.snapshot, block.request);
+    const bool known = owner && owner->tokens;
     QFont text = theme.monoFont(theme.type.micro), place = theme.monoFont(theme.type.micro);
     text.setPixelSize(m_cells.width(text.pixelSize()));
     place.setPixelSize(std::max(8, m_cells.width(9)));

@@ -12,7 +12,7 @@
 namespace kvatlas::ui {
 
 namespace {
-constexpr int kHeader = 28, kAxis = 20, kMinChart = 52, kBadgeHeight = 17;
+constexpr int kHeader = 28, kAxis = 20, kMinChart = 52, kBadgeHeight = 17, kMarginLine = 16;
 constexpr int kBadgeTop = kHeader - 4; // below the legend's text, above the line of the capacity
 constexpr double kVeil = 0.42;
 } // namespace
@@ -99,15 +99,9 @@ public:
         scale.width = rect.width();
         const QRect body = rect.adjusted(0, kBadgeHeight, 0, -kAxis);
         const HistoryPtr rows = m_view.history();
-        RequestBarPainter::paint(painter, body, m_view.m_bench.theme(),
-                                 query::requestBars(rows->requests, scale.axis(), rows->lastStep, rows->gaps),
-                                 m_view.m_bench.linked.selection());
-        if (const auto leftOut = RequestBarPainter::lanesLeftOut(body, m_view.m_bars); leftOut > 0) {
-            painter.setFont(m_view.m_bench.theme().textFont(m_view.m_bench.theme().type.small));
-            painter.setPen(m_view.m_bench.theme().text2);
-            painter.drawText(QRect(body.x() + 12, body.bottom() - 16, TimelineScale::kLeft - 12, 16), Qt::AlignVCenter,
-                             TimelineView::tr("%1 rows more").arg(leftOut));
-        }
+        const query::RequestBars bars = query::requestBars(rows->requests, scale.axis(), rows->lastStep, rows->gaps);
+        RequestBarPainter::paint(painter, body, m_view.m_bench.theme(), bars, m_view.m_bench.linked.selection());
+        m_view.paintLeftOut(painter, body, bars);
         m_view.paintVeil(painter, body, scale);
         m_view.paintPlayhead(painter, rect.adjusted(0, 0, 0, -kAxis), scale);
         m_view.paintAxis(painter, QRect(rect.x(), rect.bottom() + 1 - kAxis, rect.width(), kAxis), scale);
@@ -209,22 +203,27 @@ void TimelineView::paintBarsMargin(QPainter& painter, const QRect& bars) const {
     painter.setPen(theme.text);
     painter.drawText(QRect(12, bars.y() + 3, TimelineScale::kLeft - 16, 18), Qt::AlignVCenter, tr("Requests"));
     const std::uint32_t leftOut = RequestBarPainter::lanesLeftOut(bars, m_bars);
-    constexpr int kLine = 16;
     int y = bars.y() + 23;
-    const int end = bars.bottom() + 1 - (leftOut > 0 ? kLine : 0);
+    const int end = bars.bottom() + 1 - (leftOut > 0 ? kMarginLine : 0);
     if (lane())
         for (const LegendEntry& entry : requestsLegend()) {
-            if (y + kLine > end)
+            if (y + kMarginLine > end)
                 break;
-            paintLegend(painter, QRect(12, y, TimelineScale::kLeft - 12, kLine), theme, {entry});
-            y += kLine;
+            paintLegend(painter, QRect(12, y, TimelineScale::kLeft - 12, kMarginLine), theme, {entry});
+            y += kMarginLine;
         }
+    paintLeftOut(painter, bars, m_bars);
+}
+
+void TimelineView::paintLeftOut(QPainter& painter, const QRect& rect, const query::RequestBars& bars) const {
+    const std::uint32_t leftOut = RequestBarPainter::lanesLeftOut(rect, bars);
     if (leftOut == 0)
         return;
+    const Theme& theme = m_bench.theme();
     painter.setFont(theme.textFont(theme.type.small));
     painter.setPen(theme.text2);
-    painter.drawText(QRect(12, bars.bottom() + 1 - kLine, TimelineScale::kLeft - 12, kLine), Qt::AlignVCenter,
-                     tr("%1 rows more").arg(leftOut));
+    painter.drawText(QRect(rect.x() + 12, rect.bottom() + 1 - kMarginLine, TimelineScale::kLeft - 12, kMarginLine),
+                     Qt::AlignVCenter, tr("%1 rows more").arg(leftOut));
 }
 
 QRect TimelineView::barsRect() const {

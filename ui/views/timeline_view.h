@@ -57,6 +57,7 @@ private:
     std::vector<LegendEntry> memoryLegend() const;
     std::vector<LegendEntry> requestsLegend() const;
     void paintBarsMargin(QPainter& painter, const QRect& bars) const;
+    void paintLeftOut(QPainter& painter, const QRect& rect, const query::RequestBars& bars) const;
     Lane* lane() const { return m_bench.lanes.lane(0); }
     HistoryPtr history() const;
 
