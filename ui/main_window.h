@@ -29,6 +29,7 @@ class BlockTableView;
 class InspectorPanel;
 class LaneHeader;
 class MemoryMapView;
+class Rail;
 class RequestsPanel;
 class SetupPanel;
 class StatusStrip;
@@ -80,7 +81,15 @@ protected:
 
 private:
     void buildCentre();
+    void buildLeft();
+    void buildLane();
+    void connectPanels();
     void buildMenus();
+    void buildFileMenu();
+    void buildViewMenu();
+    void buildRunMenu();
+    QAction* menuAction(QMenu* menu, const QString& text, const QKeySequence& key, std::function<void()> handler);
+    QAction* menuHint(QMenu* menu, const QString& text, const QString& key, std::function<void()> handler);
     void shareOutSpace();
     void applySizeClass(bool force);
     void restyle();
@@ -122,9 +131,10 @@ private:
     ToolStrip* m_toolbar;
     StatusStrip* m_status;
     MessageBar* m_messages;
+    Rail* m_rail;
     QTabBar* m_leftTabs;
     QStackedWidget* m_leftStack;
-    QWidget *m_left, *m_centre, *m_rail, *m_upper;
+    QWidget *m_left, *m_centre, *m_upper;
     QSplitter *m_columns, *m_rows, *m_views;
     QMenu* m_samplesMenu;
     QAction* m_runAction;
