@@ -12,7 +12,6 @@
 #include <QFocusFrame>
 #include <QMenuBar>
 #include <QScreen>
-#include <QStackedWidget>
 #include <QTabBar>
 
 namespace kvatlas::ui {
@@ -35,13 +34,13 @@ MainWindow::MainWindow(Appearance& appearance, RunLauncher& launcher, QWidget* p
     , m_appearance(appearance)
     , m_launcher(launcher)
     , m_lanes(m_linked)
-    , m_bench{appearance, m_linked, m_lanes} {
+    , m_bench{appearance, m_linked, m_lanes}
+    , m_focusFrame(new QFocusFrame(this)) {
     resize(defaultSize(screen()->availableSize()));
     setAcceptDrops(true);
     setAccessibleName(QStringLiteral("KVAtlas"));
     buildCentre();
     buildMenus();
-    m_focusFrame = new QFocusFrame(this);
     connect(qApp, &QApplication::focusChanged, this, [this](QWidget*, QWidget* now) {
         m_focusFrame->setWidget(now && isAncestorOf(now) && wantsFocusFrame(now) ? now : nullptr);
     });

@@ -69,13 +69,14 @@ void MainWindow::buildViewMenu() {
     for (const auto& [choice, text] :
          {std::pair{ThemeChoice::System, tr("System theme")}, std::pair{ThemeChoice::Light, tr("Light")},
           std::pair{ThemeChoice::Dark, tr("Dark")}, std::pair{ThemeChoice::Contrast, tr("High contrast")}}) {
-        QAction* action = view->addAction(text, this, [this, c = choice] { m_appearance.choose(c); });
+        QAction* action = themes->addAction(text);
+        connect(action, &QAction::triggered, this, [this, c = choice] { m_appearance.choose(c); });
         action->setCheckable(true);
         action->setChecked(m_appearance.choice() == choice);
         connect(&m_appearance, &Appearance::changed, action,
                 [this, action, c = choice] { action->setChecked(m_appearance.choice() == c); });
-        themes->addAction(action);
     }
+    view->addActions(themes->actions());
     menuHint(view, tr("Toggle light and dark"), QStringLiteral("T"), [this] { m_appearance.toggle(); });
     QAction* patterns = view->addAction(tr("Patterns"));
     patterns->setCheckable(true);

@@ -262,10 +262,10 @@ private Q_SLOTS:
                 QVERIFY(stage.window->focusWidget());
                 reached.insert(stage.window->focusWidget());
             }
-            QVERIFY(reached.count(stage.window->memoryMap().focusTarget()));
-            QVERIFY(reached.count(stage.window->blockTables().focusTarget()));
-            QVERIFY(reached.count(&stage.window->timeline()));
-            QVERIFY(reached.count(stage.window->toolbar().playButton()));
+            QVERIFY(reached.contains(stage.window->memoryMap().focusTarget()));
+            QVERIFY(reached.contains(stage.window->blockTables().focusTarget()));
+            QVERIFY(reached.contains(&stage.window->timeline()));
+            QVERIFY(reached.contains(stage.window->toolbar().playButton()));
         }
     }
 

@@ -42,7 +42,7 @@ void RequestsModel::setRows(std::vector<trace::RequestRow> rows, Step cursor,
     if (same) {
         m_rows = std::move(rows);
         if (!m_rows.empty())
-            emit dataChanged(index(0, 0), index(rowCount() - 1, kColumns - 1));
+            emit dataChanged(index(0, 0), index(rowCount() - 1, Columns - 1));
         return;
     }
     const bool grown =
@@ -52,7 +52,7 @@ void RequestsModel::setRows(std::vector<trace::RequestRow> rows, Step cursor,
         beginInsertRows({}, static_cast<int>(m_rows.size()), static_cast<int>(rows.size()) - 1);
         m_rows = std::move(rows);
         endInsertRows();
-        emit dataChanged(index(0, 0), index(rowCount() - 1, kColumns - 1));
+        emit dataChanged(index(0, 0), index(rowCount() - 1, Columns - 1));
         return;
     }
     beginResetModel();
@@ -75,7 +75,7 @@ int RequestsModel::rowCount(const QModelIndex& parent) const {
 }
 
 int RequestsModel::columnCount(const QModelIndex& parent) const {
-    return parent.isValid() ? 0 : int(kColumns);
+    return parent.isValid() ? 0 : int(Columns);
 }
 
 const state::RequestState* RequestsModel::alive(RequestId request) const {
@@ -132,7 +132,7 @@ QString RequestsModel::text(const trace::RequestRow& row, int column) const {
 
 QVariant RequestsModel::data(const QModelIndex& index, int role) const {
     const trace::RequestRow* row = rowAt(index.row());
-    if (!row || index.column() < 0 || index.column() >= kColumns)
+    if (!row || index.column() < 0 || index.column() >= Columns)
         return {};
     if (role == Qt::DisplayRole)
         return text(*row, index.column());
@@ -149,7 +149,7 @@ QVariant RequestsModel::headerData(int section, Qt::Orientation orientation, int
     static const char* const names[] = {"#", "Request", "State", "Tokens", "First", "Each"};
     static const char* const tips[] = {"Request number",     "Its own title",           "At the cursor",
                                        "Prompt + generated", "Time to the first token", "Mean time between tokens"};
-    if (section < 0 || section >= kColumns)
+    if (section < 0 || section >= Columns)
         return {};
     if (role == Qt::DisplayRole)
         return tr(names[section]);

@@ -16,7 +16,7 @@ namespace kvatlas::ui {
 class RequestsModel : public QAbstractTableModel {
     Q_OBJECT
 public:
-    enum Column { Number, Title, Status, Tokens, FirstToken, Interval, kColumns };
+    enum Column { Number, Title, Status, Tokens, FirstToken, Interval, Columns };
     using QAbstractTableModel::QAbstractTableModel;
 
     // `cursor`: what finished or began later is shown as it was at this step. `shown`: the state there, if it is known.
