@@ -104,8 +104,9 @@ struct RowFunctions {
     void (*siluMultiply)(float* gate, const float* up, std::size_t n) = nullptr;
     void (*add)(float* x, const float* y, std::size_t n) = nullptr;
     void (*exp)(const float* x, std::size_t n, float* out) = nullptr; // for the tests of its accuracy
-    // Reads every byte; bytes a multiple of 1024. The result keeps the loads from being left out.
-    std::uint32_t (*readBytes)(const std::byte* data, std::size_t bytes) = nullptr;
+    // Reads every byte; bytes a multiple of 1024. The result keeps the loads from being left out. `ahead`: asks for the
+    // bytes beforehand, as the products do; otherwise that is left to the processor.
+    std::uint32_t (*readBytes)(const std::byte* data, std::size_t bytes, bool ahead) = nullptr;
 };
 
 const RowFunctions* rowFunctions(Target target);

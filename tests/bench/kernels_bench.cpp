@@ -129,7 +129,7 @@ Sample measure(const std::function<void()>& body, RawReader* raw, int rounds) {
     for (int i = 0; i < rounds; ++i) {
         times.push_back(seconds(body));
         if (raw)
-            rawTimes.push_back(seconds([&] { raw->pass(); }));
+            rawTimes.push_back(raw->pass());
     }
     return {median(times), *std::min_element(times.begin(), times.end()), raw ? median(rawTimes) : 0};
 }
