@@ -139,7 +139,7 @@ Result<fs::path> chooseModel(std::string_view given, std::string_view scenarioMo
     if (!given.empty())
         return fs::path(given);
     if (!scenarioModel.empty()) {
-        if (const fs::path path(scenarioModel); fs::exists(path, error))
+        if (fs::path path(scenarioModel); fs::exists(path, error))
             return path;
         for (const auto& found : findModels().models)
             if (found.file.filename() == fs::path(scenarioModel).filename())

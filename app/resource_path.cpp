@@ -51,7 +51,7 @@ Result<fs::path> resourceFolder() {
 }
 
 Result<fs::path> scenarioFile(std::string_view fileOrName) {
-    const fs::path given(fileOrName);
+    fs::path given(fileOrName);
     std::error_code error;
     if (fs::exists(given, error))
         return given;
@@ -60,7 +60,7 @@ Result<fs::path> scenarioFile(std::string_view fileOrName) {
     const auto folder = resourceFolder();
     if (!folder)
         return tl::unexpected(folder.error());
-    const fs::path shipped = *folder / "scenarios" / (given.string() + ".json");
+    fs::path shipped = *folder / "scenarios" / (given.string() + ".json");
     if (fs::is_regular_file(shipped, error))
         return shipped;
     std::vector<std::string> names;

@@ -300,10 +300,11 @@ Result<OpenedFile> openSessionFile(const std::string& path, std::chrono::millise
     if (!database)
         return tl::unexpected(database.error());
     opened.database = std::move(*database);
-    const std::uintmax_t missing = cutToo ? missingBytes(*header, *real) : 0;
+    // A -wal holds the newest pages; what it holds the file itself may be without.
+    const std::uintmax_t missing = opened.walMode && side->walBytes > 0 ? 0 : missingBytes(*header, *real);
     if (missing > 0)
         opened.note = fmt::format("'{}' was cut short: its last {} bytes are missing.", *real, missing);
-    auto ready = makeReady(opened, missing > 0);
+    auto ready = makeReady(opened, cutToo && missing > 0);
     // SQLite wants an index file beside a -wal; on a full disk, for instance, there is no room for it.
     if (!ready && ready.error().kind == ErrorKind::Failed && !opened.copy && side->walBytes > 0 &&
         !opened.limit->isOver()) {
@@ -311,7 +312,7 @@ Result<OpenedFile> openSessionFile(const std::string& path, std::chrono::millise
         if (!database)
             return tl::unexpected(ready.error());
         opened.database = std::move(*database);
-        ready = makeReady(opened, missing > 0);
+        ready = makeReady(opened, cutToo && missing > 0);
     }
     if (!ready && cutToo && (opened.database.lastCode() & 0xFF) == SQLITE_CORRUPT)
         return makeError(

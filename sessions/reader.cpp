@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <charconv>
 #include <filesystem>
+#include <tuple>
 
 namespace kvatlas::sessions {
 
@@ -237,8 +238,20 @@ void SessionReader::loadCounts() {
                           numberIn(m_info.meta, "end_steps") == m_info.steps;
     m_info.endedCleanly = expected && complete;
     noteMissingWal();
-    if (expected && !complete)
-        noteDamage(fmt::format("the end marker counts {} events, {} are there", *expected, m_info.events));
+    if (m_info.endReason == kSalvaged)
+        m_info.hint = fmt::format(
+            "'{}' holds what could be saved of a damaged or interrupted recording, not all of it.", m_info.path);
+    if (!expected)
+        return;
+    const std::tuple<const char*, const char*, std::uint64_t> counts[] = {
+        {"end_events", "events", m_info.events},
+        {"end_keyframes", "keyframes", m_info.keyframes},
+        {"end_steps", "steps", m_info.steps}};
+    for (const auto& [key, what, there] : counts)
+        if (const auto counted = numberIn(m_info.meta, key); !counted)
+            noteDamage(fmt::format("the end marker does not count the {}", what));
+        else if (*counted != there)
+            noteDamage(fmt::format("the end marker counts {} {}, {} are there", *counted, what, there));
 }
 
 // A recording that was cut off has a -wal beside it, unless it was copied without, or another program has moved the

@@ -44,7 +44,7 @@ struct RecordingSource::Impl {
         }
         void onEnd() override {
             owner.sink->onEnd();
-            owner.runEnded = true;
+            owner.runEnded = !owner.stopping;
             owner.worker->post([this] { owner.closeFile(); });
         }
         Impl& owner;
@@ -58,7 +58,7 @@ struct RecordingSource::Impl {
     std::unique_ptr<SessionReader> reader; // the worker's thread; after it, stop()'s
     std::unique_ptr<AnswerWorker> worker;
     std::atomic<bool> runEnded{false};
-    bool stopped = false;
+    std::atomic<bool> stopping{false}; // the source ends because it was told to
 
     AnswerBody answer(const source::Question& question);
     void closeFile();
@@ -112,9 +112,8 @@ Result<void> RecordingSource::start(trace::EventSink& sink) {
 }
 
 void RecordingSource::stop() {
-    if (m_impl->stopped)
+    if (m_impl->stopping.exchange(true))
         return;
-    m_impl->stopped = true;
     m_impl->live->stop();
     m_impl->worker->stop();
     m_impl->closeFile();

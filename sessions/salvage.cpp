@@ -2,6 +2,7 @@
 #include "sessions/salvage.h"
 
 #include "sessions/reader.h"
+#include "sessions/schema.h"
 #include "sessions/session_writer.h"
 
 #include <filesystem>
@@ -114,7 +115,8 @@ Result<SalvageResult> salvageSession(const std::string& from, const std::string&
     auto writer = SessionWriter::create(to, piece, attributes);
     if (!writer)
         return tl::unexpected(writer.error());
-    auto done = copyStretch(reader, *stretch, **writer).and_then([&] { return (*writer)->finish("salvaged"); });
+    auto done =
+        copyStretch(reader, *stretch, **writer).and_then([&] { return (*writer)->finish(std::string(kSalvaged)); });
     if (!done) {
         const std::string unfinished = (*writer)->path();
         writer->reset();

@@ -11,6 +11,7 @@ namespace kvatlas::sessions {
 
 constexpr std::uint32_t kApplicationId = 0x4B564154; // "KVAT"
 constexpr std::uint32_t kSchemaVersion = 1;
+constexpr std::string_view kSalvaged = "salvaged"; // end_reason of what salvageSession() wrote
 
 constexpr std::int64_t kEventTrack = 0;      // chunks.track of the event stream
 constexpr std::int64_t kCodecZstdEvents = 1; // chunks.codec: zstd over trace::encode

@@ -48,7 +48,7 @@ MainWindow::MainWindow(Appearance& appearance, RunLauncher& launcher, QWidget* p
     connect(&m_lanes, &LaneSet::lanesChanged, this, &MainWindow::refreshTitle);
     connect(&m_lanes, &LaneSet::infoChanged, this, &MainWindow::refreshTitle);
     connect(&m_lanes, &LaneSet::shownChanged, this, &MainWindow::adoptRecorded);
-    connect(&m_lanes, &LaneSet::numbersChanged, this, &MainWindow::refreshEmpty);
+    connect(&m_lanes, &LaneSet::shownChanged, this, &MainWindow::refreshEmpty);
     connect(&m_lanes, &LaneSet::lanesChanged, this, [this] { m_adopted = nullptr; });
     connect(&m_lanes, &LaneSet::problemFound, this,
             [this](const QString& sentence) { m_messages->tell(MessageBar::Kind::Problem, sentence); });

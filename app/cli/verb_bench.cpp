@@ -58,7 +58,7 @@ public:
         auto store = engine::KvStore::allocate(bench->m_layout, bench->m_blocks * options.batch);
         if (!store)
             return tl::unexpected(store.error());
-        bench->m_store.emplace(std::move(*store));
+        bench->m_store = std::make_unique<engine::KvStore>(std::move(*store));
         auto runner = engine::Runner::create(bench->m_weights, arithmetic, options.threads,
                                              static_cast<std::uint32_t>(positions), bench->m_clock);
         if (!runner)
@@ -133,6 +133,8 @@ private:
         std::vector<engine::SequenceRows> rows;
         std::vector<std::uint32_t> wanted(m_options.batch);
         const TokenId token = tokenAt(position);
+        tables.reserve(m_options.batch);
+        rows.reserve(m_options.batch);
         for (std::uint32_t s = 0; s < m_options.batch; ++s)
             tables.push_back(table(s));
         for (std::uint32_t s = 0; s < m_options.batch; ++s)
@@ -147,7 +149,7 @@ private:
     kernels::KvLayout m_layout;
     std::uint32_t m_blocks = 0;
     SteadyClock m_clock;
-    std::optional<engine::KvStore> m_store;
+    std::unique_ptr<engine::KvStore> m_store;
     std::unique_ptr<engine::Runner> m_runner;
     engine::KernelTimes m_times;
 };

@@ -154,7 +154,7 @@ std::string logitsText(const model::Tokenizer& tokenizer, const std::vector<Posi
     return text;
 }
 
-int showLogits(LogitsOptions options) {
+int showLogits(const LogitsOptions& options) {
     if (options.promptGiven == !options.ids.empty())
         return fail({ErrorKind::Usage, "logits takes --ids or --prompt, one of the two."});
     const auto backend = backendNamed(options.backend);

@@ -176,10 +176,11 @@ Result<void> compose(const RunOptions& options, const workload::Scenario& scenar
 }
 
 // The end marker, and a sentence when the recording had to stop early or its file is odd. False when it stopped early.
-bool closeRecording(Composition& made) {
+bool closeRecording(Composition& made, bool runEnded) {
     if (!made.recorder)
         return true;
-    made.recorder->onEnd();
+    if (runEnded)
+        made.recorder->onEnd();
     const auto stopped = made.recorder->stop();
     const auto status = made.recorder->status();
     if (!status.note.empty())
@@ -227,7 +228,7 @@ int runScenario(const RunOptions& options) {
     made.run->run([&] { return interruption.wanted(); });
     if (made.streamed)
         made.streamed->finish();
-    const bool recorded = closeRecording(made);
+    const bool recorded = closeRecording(made, !interruption.wanted());
 
     const RunReport report{made.weights->config().name,
                            describe(**backend),

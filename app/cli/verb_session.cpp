@@ -70,6 +70,8 @@ int showInfo(const SessionOptions& options) {
     writeData(listText(rows));
     for (const auto& sentence : damaged)
         say(sentence);
+    if (!info.hint.empty())
+        say(info.hint);
     return damaged.empty() ? kExitOk : kExitRefused;
 }
 

@@ -20,7 +20,11 @@
 
 namespace {
 
-using namespace kvatlas;
+using kvatlas::Error;
+using kvatlas::guardFileSignals;
+using kvatlas::guardStandardFiles;
+namespace app = kvatlas::app;
+namespace ui = kvatlas::ui;
 
 int failed(const Error& error) {
     std::fprintf(stderr, "kvatlas: %s\n", error.message.c_str());
@@ -109,8 +113,8 @@ int main(int argc, char** argv) {
     QApplication::setApplicationDisplayName(QStringLiteral("KVAtlas"));
     QApplication::setDesktopFileName(QStringLiteral("org.kvatlas.KVAtlas"));
     ui::Appearance appearance;
-    if (options->theme)
-        appearance.choose(*options->theme);
+    if (const auto theme = options->theme)
+        appearance.choose(*theme);
     app::ProgramLauncher launcher;
     const auto isFile = [](const QString& name) {
         return name.endsWith(QLatin1String(".json")) || QFile::exists(name);
@@ -122,8 +126,8 @@ int main(int argc, char** argv) {
         if (const auto added = launcher.addStrategy(options->strategy.toStdString()); !added)
             return failed(added.error());
     ui::MainWindow window(appearance, launcher);
-    if (options->size)
-        window.resize(*options->size);
+    if (const auto size = options->size)
+        window.resize(*size);
     if (!options->exportView.isEmpty()) {
         window.show();
         const auto done = app::exportHeadless(window, *options);

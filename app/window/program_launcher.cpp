@@ -180,10 +180,12 @@ Result<ui::OpenedRun> ProgramLauncher::openSession(const std::filesystem::path& 
     ui::OpenedRun run;
     run.source = std::move(*source);
     run.paused = true;
-    if (const auto reader = sessions::SessionReader::open(file.string()); reader && !(*reader)->info().endedCleanly)
-        run.reportText = fmt::format("The recording of '{}' was not ended, by a crash or because it still goes on; it "
-                                     "is shown as far as it was written.",
-                                     file.filename().string());
+    if (const auto reader = sessions::SessionReader::open(file.string()))
+        run.reportText = (*reader)->info().endedCleanly
+                             ? (*reader)->info().hint
+                             : fmt::format("The recording of '{}' was not ended, by a crash or because it still goes "
+                                           "on; it is shown as far as it was written.",
+                                           file.filename().string());
     return run;
 }
 

@@ -15,6 +15,7 @@ public:
     explicit StrictBuilder(const JsonLimits& limits)
         : m_limits(limits) {}
 
+    // NOLINTBEGIN(readability-identifier-naming): the names that nlohmann::json::sax_parse calls
     using number_integer_t = Json::number_integer_t;
     using number_unsigned_t = Json::number_unsigned_t;
     using number_float_t = Json::number_float_t;
@@ -45,6 +46,7 @@ public:
             return fail(fmt::format("the number {} is too large", shortened(token)));
         return fail("this is not JSON");
     }
+    // NOLINTEND(readability-identifier-naming)
 
     const std::string& error() const { return m_error; }
     std::optional<std::size_t> errorAt() const { return m_errorAt; }

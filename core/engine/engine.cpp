@@ -286,11 +286,11 @@ void Engine::hashInOrder(RequestId request, std::optional<std::uint64_t> hash) {
     for (auto next = m_hashesAhead.begin(); next != m_hashesAhead.end() && next->first.value == m_hashedUpTo.value + 1;
          next = m_hashesAhead.erase(next)) {
         m_hashedUpTo = next->first;
-        if (!next->second)
-            continue;
-        if (m_hashedRequests++ == 0)
-            m_firstHash = *next->second;
-        m_requestHashes.update(std::as_bytes(std::span(&*next->second, 1)));
+        if (const auto ownHash = next->second) {
+            if (m_hashedRequests++ == 0)
+                m_firstHash = *ownHash;
+            m_requestHashes.update(std::as_bytes(std::span(&*ownHash, 1)));
+        }
     }
 }
 

@@ -224,6 +224,7 @@ void Scheduler::noteSampled(RequestId request) {
 
 std::vector<RequestId> Scheduler::runningRequests() const {
     std::vector<RequestId> requests;
+    requests.reserve(m_running.size());
     for (const Entry* entry : m_running)
         requests.push_back(entry->request);
     return requests;
@@ -231,6 +232,7 @@ std::vector<RequestId> Scheduler::runningRequests() const {
 
 std::vector<const cache::BlockTable*> Scheduler::openTables() const {
     std::vector<const cache::BlockTable*> tables;
+    tables.reserve(m_running.size());
     for (const Entry* entry : m_running)
         tables.push_back(&entry->table);
     return tables;

@@ -23,7 +23,7 @@ std::vector<float> values(const kernels::Kernels& backend, const model::WeightTe
 
 } // namespace
 
-Result<std::shared_ptr<const Weights>> Weights::load(std::shared_ptr<const model::Model> model,
+Result<std::shared_ptr<const Weights>> Weights::load(const std::shared_ptr<const model::Model>& model,
                                                      const kernels::Kernels& backend) {
     if (!backend.createStream(1))
         return makeError(ErrorKind::Failed, "the {} backend does not run on this machine; choose another backend",

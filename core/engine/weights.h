@@ -26,7 +26,7 @@ struct LayerMatrices {
 class Weights {
 public:
     // `backend` lives for ever (referenceKernels(), cpuKernels()).
-    static Result<std::shared_ptr<const Weights>> load(std::shared_ptr<const model::Model> model,
+    static Result<std::shared_ptr<const Weights>> load(const std::shared_ptr<const model::Model>& model,
                                                        const kernels::Kernels& backend);
 
     const model::Model& model() const { return *m_model; }

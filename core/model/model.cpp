@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
+#include <cmath>
 #include <cstring>
 #include <openssl/evp.h>
 #include <unordered_set>
@@ -153,7 +154,7 @@ Result<void> Model::bindRopeFactors() {
     m_ropeFactors.resize(factors.columns);
     std::memcpy(m_ropeFactors.data(), factors.data.data(), factors.data.size());
     for (const float factor : m_ropeFactors)
-        if (!(factor >= kLeastRopeFactor && factor <= kMostRopeFactor))
+        if (std::isnan(factor) || factor < kLeastRopeFactor || factor > kMostRopeFactor)
             return refuse(m_file, "tensor {} holds the RoPE factor {}, and {} to {} is possible; the file is damaged",
                           inQuotes(kRopeFactors), factor, kLeastRopeFactor, kMostRopeFactor);
     return {};

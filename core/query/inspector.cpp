@@ -181,7 +181,7 @@ std::optional<RequestFacts> requestFacts(const Snapshot& snapshot, RequestId id,
     return out;
 }
 
-RequestFacts requestFacts(const trace::RequestRow& row, Thousands separator) {
+RequestFacts requestFacts(const trace::RequestRow& row, Step step, Thousands separator) {
     const auto number = [separator](std::uint64_t value) {
         return numberText(static_cast<std::int64_t>(value), separator);
     };
@@ -189,6 +189,10 @@ RequestFacts requestFacts(const trace::RequestRow& row, Thousands separator) {
     out.request = row.request;
     out.title = fmt::format("Request {}", row.request.value);
     out.subtitle = row.title;
+    if (row.arrivedStep > step) {
+        out.facts = {{"State", "to come"}, {"Arrives", "step " + number(row.arrivedStep)}};
+        return out;
+    }
     const char* unfinished = row.admittedStep ? "running" : "waiting";
     out.facts = {{"State", row.finishReason ? "finished: " + finishText(*row.finishReason) : unfinished},
                  {"Prompt", number(row.promptTokens) + " tokens"},

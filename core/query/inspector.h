@@ -41,7 +41,7 @@ std::string finishText(trace::FinishReason reason);
 Fact lastChange(const state::BlockState& block, Thousands separator = Thousands::NoBreak);
 
 // None: there is no such block.
-std::optional<BlockFacts> blockFacts(const state::Snapshot& snapshot, BlockId block,
+std::optional<BlockFacts> blockFacts(const state::Snapshot& snapshot, BlockId id,
                                      Thousands separator = Thousands::NoBreak);
 
 struct RequestFacts {
@@ -52,8 +52,9 @@ struct RequestFacts {
 };
 
 // None: the request is unknown, or finished at this step (then its row says more).
-std::optional<RequestFacts> requestFacts(const state::Snapshot& snapshot, RequestId request,
+std::optional<RequestFacts> requestFacts(const state::Snapshot& snapshot, RequestId id,
                                          Thousands separator = Thousands::NoBreak);
-RequestFacts requestFacts(const trace::RequestRow& row, Thousands separator = Thousands::NoBreak);
+// As a finished run's table has it; of a request that arrives after `step`, only that it will.
+RequestFacts requestFacts(const trace::RequestRow& row, Step step, Thousands separator = Thousands::NoBreak);
 
 } // namespace kvatlas::query

@@ -113,6 +113,6 @@ MapLegend legendOf(const state::PoolState& pool);
 
 std::string titleOf(const state::PoolState& pool); // "device, f16 · 182 blocks × 360 KiB"
 std::string describeBlock(const state::Snapshot& snapshot,
-                          BlockId block); // "Block 131, active, request 16, 16 of 16 slots"
+                          BlockId id); // "Block 131, active, request 16, 16 of 16 slots"
 
 } // namespace kvatlas::query

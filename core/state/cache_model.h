@@ -85,7 +85,7 @@ struct CacheState::Impl {
 
     void start(const trace::RunStarted& started);
     // Replaces a block's state, keeping counts, used slots and hash. Kinds, references and slots come with `next`.
-    void setBlock(BlockId block, const BlockState& next);
+    void setBlock(BlockId id, const BlockState& next);
     void addRequest(RequestId id, Request request);
     void setStatus(RequestId id, Request& request, RequestStatus status);
     void countPreemption(RequestId id, Request& request);

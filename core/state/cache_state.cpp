@@ -352,7 +352,7 @@ Result<void> on(Model& model, const Event& event, const SlotsWritten& e) {
     if (std::uint64_t{e.firstPosition} + e.count > (*request)->tokens.get().size())
         return refuse("request {} has only {} tokens", sequence.request.value, (*request)->tokens.get().size());
     const std::vector<BlockId>& table = sequence.table.get();
-    const std::uint64_t blockTokens = table.empty() ? 0 : model.pools[table.front().pool().value].shape.blockTokens;
+    const std::uint64_t blockTokens = table.empty() ? 1 : model.pools[table.front().pool().value].shape.blockTokens;
     if (std::uint64_t{e.firstPosition} + e.count > sequence.activeBlocks * blockTokens)
         return refuse("slots up to {} do not fit into the {} active blocks of sequence {}",
                       std::uint64_t{e.firstPosition} + e.count, sequence.activeBlocks, e.sequence.value);
@@ -458,6 +458,7 @@ std::shared_ptr<const Snapshot> CacheState::snapshot() {
     auto out = std::make_shared<Snapshot>();
     out->step = model.step;
     out->stepEnded = model.stepEnded;
+    out->inStep = model.inStep;
     out->ns = model.ns;
     out->stateHash = model.hash.value();
     out->prefillTokens = model.prefillTokens;

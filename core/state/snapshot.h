@@ -69,6 +69,7 @@ struct RequestState {
 struct Snapshot {
     Step step = 0;          // the newest step seen; see stepEnded
     bool stepEnded = false; // false: events of `step` may still follow
+    bool inStep = false;    // it has begun and not ended
     std::int64_t ns = 0;
     std::uint64_t stateHash = 0;
     std::uint64_t prefillTokens = 0, decodeTokens = 0; // computed since the run started

@@ -29,6 +29,6 @@ std::vector<std::byte> encode(std::span<const Event> events);
 void encodeTo(std::vector<std::byte>& out, std::span<const Event> events); // appends
 
 // Memory: at most sizeof(Event) for each 4 bytes of input, whatever the bytes say. The caller bounds the input.
-Result<std::vector<Event>> decode(std::span<const std::byte> bytes);
+Result<std::vector<Event>> decode(std::span<const std::byte> data);
 
 } // namespace kvatlas::trace

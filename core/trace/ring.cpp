@@ -99,7 +99,7 @@ std::size_t EventRing::pop(std::vector<Event>& out, std::size_t max, std::chrono
     for (std::size_t i = 0; i < count; ++i) {
         Event& slot = m_slots[(head + i) % m_slots.size()];
         out.push_back(std::move(slot));
-        slot.body = std::monostate{}; // frees what the event held
+        slot = Event{}; // frees what the event held
     }
     if (count == 0)
         return 0;

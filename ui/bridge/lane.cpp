@@ -75,7 +75,7 @@ Step Lane::lastStep() const {
 
 bool Lane::idle() const {
     return m_info.capabilities.live && m_latest->run && !m_latest->ended && m_latest->requests.empty() &&
-           m_latest->stepEnded;
+           !m_latest->inStep;
 }
 
 bool Lane::alive(RequestId request) const {

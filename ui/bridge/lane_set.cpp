@@ -6,7 +6,7 @@
 namespace kvatlas::ui {
 
 namespace {
-constexpr int kPollIntervalMs = 16, kNumbersIntervalMs = 100;
+constexpr int kPollIntervalMs = 16;
 constexpr std::int64_t kLongestStepNs = 1'000'000'000;
 } // namespace
 
@@ -16,8 +16,6 @@ LaneSet::LaneSet(LinkedState& linked, QObject* parent)
     m_timer.setInterval(kPollIntervalMs);
     m_timer.setTimerType(Qt::PreciseTimer);
     connect(&m_timer, &QTimer::timeout, this, &LaneSet::poll);
-    m_numbersDue.setSingleShot(true);
-    connect(&m_numbersDue, &QTimer::timeout, this, &LaneSet::tellNumbers);
     connect(&m_linked, &LinkedState::cursorMoved, this, &LaneSet::showCursor);
     connect(&m_linked, &LinkedState::followingChanged, this, [this](bool on) {
         if (!on)
@@ -189,17 +187,6 @@ void LaneSet::trackShown() {
     if (m_linked.following() && !m_lanes.empty())
         m_linked.followTo(m_lanes.front()->shown()->step);
     emit shownChanged();
-    const qint64 since = m_sinceNumbers.isValid() ? m_sinceNumbers.elapsed() : kNumbersIntervalMs;
-    if (since >= kNumbersIntervalMs)
-        tellNumbers(); // at a low speed in the same frame as the map
-    else if (!m_numbersDue.isActive())
-        m_numbersDue.start(static_cast<int>(kNumbersIntervalMs - since));
-}
-
-void LaneSet::tellNumbers() {
-    m_numbersDue.stop();
-    m_sinceNumbers.start();
-    emit numbersChanged();
 }
 
 } // namespace kvatlas::ui

@@ -46,7 +46,6 @@ public:
 signals:
     void lanesChanged();
     void shownChanged();
-    void numbersChanged(); // shownChanged, at most ten times a second: for numbers, which nobody reads faster
     void historyChanged();
     void requestTextChanged();
     void playingChanged();
@@ -57,15 +56,13 @@ signals:
 private:
     void showCursor(Step step, bool byUser);
     void trackShown();
-    void tellNumbers();
     void stopReplay();
     void replay(); // as many steps as are due
     std::int64_t nsToNext(Step step) const;
 
     LinkedState& m_linked;
     std::vector<std::unique_ptr<Lane>> m_lanes;
-    QTimer m_timer, m_numbersDue;
-    QElapsedTimer m_sinceNumbers;
+    QTimer m_timer;
     std::optional<double> m_stepsPerSecond;
     QElapsedTimer m_sinceReplay;   // valid while a live run's past is played
     std::int64_t m_replayedNs = 0; // of it, spent on steps already shown

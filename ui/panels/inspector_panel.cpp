@@ -101,6 +101,19 @@ int InspectorBody::lay(QPainter* painter, int width) const {
                 headFont = theme.textFont(theme.type.body - 1, QFont::DemiBold);
     const QFontMetrics names(nameFont), values(valueFont);
     for (const auto& [name, value] : m_content.facts) {
+        if (values.horizontalAdvance(value) > inner) { // a sentence
+            const QRect box =
+                names.boundingRect(QRect(kPadding, y + kFactRow, inner, 1 << 20), Qt::TextWordWrap, value);
+            if (painter) {
+                painter->setFont(nameFont);
+                painter->setPen(theme.text3);
+                painter->drawText(QRect(kPadding, y, inner, kFactRow), Qt::AlignVCenter, name);
+                painter->setPen(theme.text);
+                painter->drawText(QRect(kPadding, y + kFactRow, inner, box.height() + 2), Qt::TextWordWrap, value);
+            }
+            y += kFactRow + box.height() + 4;
+            continue;
+        }
         const bool apart = names.horizontalAdvance(name) + 12 + values.horizontalAdvance(value) > inner;
         if (painter) {
             painter->setFont(nameFont);
@@ -109,7 +122,7 @@ int InspectorBody::lay(QPainter* painter, int width) const {
             painter->setFont(valueFont);
             painter->setPen(theme.text);
             painter->drawText(QRect(kPadding, y + (apart ? kFactRow - 4 : 0), inner, kFactRow),
-                              Qt::AlignRight | Qt::AlignVCenter, values.elidedText(value, Qt::ElideRight, inner));
+                              Qt::AlignRight | Qt::AlignVCenter, value);
         }
         y += apart ? 2 * kFactRow - 4 : kFactRow;
     }
@@ -315,7 +328,7 @@ InspectorBody::Content InspectorPanel::requestContent(RequestId request) const {
         const auto at = std::find_if(rows.begin(), rows.end(), [&](const auto& row) { return row.request == request; });
         if (at == rows.end())
             return content;
-        facts = query::requestFacts(*at);
+        facts = query::requestFacts(*at, lane.shown()->step);
     }
     content.cell = {CellShape::Solid, m_bench.theme().hueOf(request.value), 1, {}, 0, false};
     content.cellLabel = QString::number(request.value);

@@ -170,7 +170,7 @@ RequestsPanel::RequestsPanel(const Workbench& bench, QWidget* parent)
     });
     connect(&bench.lanes, &LaneSet::historyChanged, this, &RequestsPanel::refreshRows);
     connect(&bench.lanes, &LaneSet::lanesChanged, this, &RequestsPanel::refreshRows);
-    connect(&bench.lanes, &LaneSet::numbersChanged, this, &RequestsPanel::refreshRows);
+    connect(&bench.lanes, &LaneSet::shownChanged, this, &RequestsPanel::refreshRows);
     connect(&bench.lanes, &LaneSet::requestTextChanged, this, &RequestsPanel::refreshText);
     connect(&bench.linked, &LinkedState::selectionChanged, this, &RequestsPanel::takeSelection);
     connect(&bench.appearance, &Appearance::changed, this, &RequestsPanel::restyle);

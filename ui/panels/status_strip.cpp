@@ -40,7 +40,7 @@ StatusStrip::StatusStrip(const Workbench& bench, QWidget* parent)
     , m_bench(bench) {
     setSizeGripEnabled(false);
     setAccessibleName(tr("Status"));
-    connect(&bench.lanes, &LaneSet::numbersChanged, this, &StatusStrip::refresh);
+    connect(&bench.lanes, &LaneSet::shownChanged, this, &StatusStrip::refresh);
     connect(&bench.lanes, &LaneSet::historyChanged, this, &StatusStrip::refresh);
     connect(&bench.lanes, &LaneSet::lanesChanged, this, &StatusStrip::refresh);
     connect(&bench.lanes, &LaneSet::playingChanged, this, &StatusStrip::refresh);

@@ -118,6 +118,8 @@ TEST(Inspector, saysHowManyBlocksAWaitingRequestNeeds) {
     EXPECT_EQ(facts->facts.back(), (Fact{"Blocks needed", "6 at least, free now: 5"}));
 }
 
+constexpr Step kLater = 1000;
+
 TEST(Inspector, aFinishedRequestSpeaksFromItsRow) {
     trace::RequestRow row;
     row.request = RequestId(3);
@@ -132,20 +134,21 @@ TEST(Inspector, aFinishedRequestSpeaksFromItsRow) {
     row.finishedStep = 16;
     row.finishedNs = 131'000'000;
     row.finishReason = trace::FinishReason::MaxTokens;
-    EXPECT_EQ(print(requestFacts(row).facts), "State: finished: token limit\n"
-                                              "Prompt: 112 tokens\n"
-                                              "Output: 11 tokens\n"
-                                              "From the prefix cache: 0 tokens\n"
-                                              "Preempted: 0\xC3\x97\n"
-                                              "Arrived: step 4\n"
-                                              "First token: step 6\n"
-                                              "Time to first token: 30.0 ms\n"
-                                              "Finished: step 16\n"
-                                              "Time per token: 10.0 ms\n");
+    EXPECT_EQ(print(requestFacts(row, kLater).facts), "State: finished: token limit\n"
+                                                      "Prompt: 112 tokens\n"
+                                                      "Output: 11 tokens\n"
+                                                      "From the prefix cache: 0 tokens\n"
+                                                      "Preempted: 0\xC3\x97\n"
+                                                      "Arrived: step 4\n"
+                                                      "First token: step 6\n"
+                                                      "Time to first token: 30.0 ms\n"
+                                                      "Finished: step 16\n"
+                                                      "Time per token: 10.0 ms\n");
+    EXPECT_EQ(print(requestFacts(row, 3).facts), "State: to come\nArrives: step 4\n"); // looking back before it came
     row = {};
     row.finishReason = trace::FinishReason::Refused;
     row.detail = "200 blocks are more than the 182 of the pool";
-    EXPECT_EQ(requestFacts(row).facts.back(), (Fact{"Reason", row.detail}));
+    EXPECT_EQ(requestFacts(row, kLater).facts.back(), (Fact{"Reason", row.detail}));
 }
 
 } // namespace

@@ -113,7 +113,8 @@ TEST_F(Check, comparesEveryTableWithTheEvents) {
         {"UPDATE kernels SET calls = calls + 1 WHERE kernel = 'attend' AND first_step = 0", "'attend'"},
         {"UPDATE pieces SET bytes = x'41' WHERE id = (SELECT min(id) FROM pieces)", "piece"},
         {"UPDATE meta SET value = 'another' WHERE key = 'model_name'", "model_name"},
-        {"DELETE FROM keyframes WHERE step > 300", "end marker"},
+        {"DELETE FROM keyframes WHERE step > 300", "the end marker counts 4 keyframes, 2 are there"},
+        {"DELETE FROM meta WHERE key = 'end_steps'", "the end marker does not count the steps"},
         {"DELETE FROM chunks WHERE id = 2", "missing"},
         {"UPDATE chunks SET first_event = first_event + 1 WHERE id = 2", "chunk 2"},
         {"UPDATE keyframes SET state_hash = 1 WHERE step > 300", "keyframe"},
@@ -200,6 +201,7 @@ TEST_F(Check, salvagesTheLongestStretchIntoASoundSession) {
     ASSERT_TRUE(result);
     EXPECT_TRUE(result->ok) << result->damaged.at(0);
     EXPECT_TRUE(result->endedCleanly);
+    EXPECT_NE(result->hint.find("what could be saved"), std::string::npos) << result->hint;
     // The states are those of the run.
     const auto hashes = hashesOf(SyntheticRun::all(m_options));
     const auto reader = SessionReader::open(m_folder.file("saved.kvatlas"));
@@ -259,6 +261,14 @@ TEST_F(Check, readsPastDamagedPagesFromBothEnds) {
 }
 
 // How a copy that broke off, or a full stick, leaves a file.
+TEST_F(Check, seesThatAPartOfTheLastPageIsMissing) { // SQLite takes such a file
+    std::filesystem::resize_file(m_path, std::filesystem::file_size(m_path) - 100);
+    const auto reader = SessionReader::open(m_path);
+    ASSERT_TRUE(reader);
+    ASSERT_FALSE((*reader)->damaged().empty());
+    EXPECT_NE((*reader)->damaged().front().find("its last 100 bytes are missing"), std::string::npos);
+}
+
 TEST_F(Check, salvagesTheBeginningOfAFileThatWasCut) {
     std::filesystem::remove(m_path);
     record(m_path, {.seed = 23, .steps = 4000, .poolBlocks = 100});

@@ -363,6 +363,22 @@ TEST(RecordedRun, deliversRecordsAndAnswersWhileItRuns) {
     EXPECT_FALSE(std::filesystem::exists(folder.file("run.kvatlas-wal")));
 }
 
+TEST(RecordedRun, tellsARunThatEndedFromOneThatWasStopped) {
+    TemporaryFolder folder;
+    auto source = RecordingSource::create(std::make_shared<SyntheticSource>(SyntheticOptions{.steps = 50}, true),
+                                          {.path = folder.file("run.kvatlas")});
+    ASSERT_TRUE(source);
+    Watcher watcher;
+    ASSERT_TRUE((*source)->start(watcher));
+    (*source)->send(source::StepForward{10});
+    ASSERT_TRUE(watcher.waitForStep(9));
+    (*source)->stop();
+    const auto reader = SessionReader::open(folder.file("run.kvatlas"));
+    ASSERT_TRUE(reader);
+    EXPECT_TRUE((*reader)->info().endedCleanly);
+    EXPECT_EQ((*reader)->info().endReason, "recording stopped");
+}
+
 TEST(RecordedRun, keepsAnUnrecordedRunInATemporaryFileOnly) {
     TemporaryFolder folder;
     ::setenv("TMPDIR", folder.path().c_str(), 1);

@@ -20,6 +20,7 @@ inline void expectSameBlocks(const state::PoolState& a, const state::PoolState& 
 inline void expectSame(const state::Snapshot& a, const state::Snapshot& b) {
     EXPECT_EQ(a.step, b.step);
     EXPECT_EQ(a.stepEnded, b.stepEnded);
+    EXPECT_EQ(a.inStep, b.inStep);
     EXPECT_EQ(a.stateHash, b.stateHash);
     EXPECT_EQ(a.prefillTokens, b.prefillTokens);
     EXPECT_EQ(a.decodeTokens, b.decodeTokens);
