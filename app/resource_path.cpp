@@ -56,7 +56,7 @@ Result<fs::path> scenarioFile(std::string_view fileOrName) {
     if (fs::exists(given, error))
         return given;
     if (given.has_parent_path() || given.extension() == ".json")
-        return makeError(ErrorKind::Usage, "There is no scenario file {}.", given.string());
+        return makeError(ErrorKind::Refused, "There is no scenario file {}; check the path.", given.string());
     const auto folder = resourceFolder();
     if (!folder)
         return tl::unexpected(folder.error());

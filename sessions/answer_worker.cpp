@@ -19,7 +19,7 @@ void AnswerWorker::ask(std::uint64_t tag, source::Question question, source::Ans
         if (m_stopping)
             return;
         std::erase_if(m_jobs, [&](const Job& job) { return job.handler && job.question.index() == question.index(); });
-        m_jobs.push_back({tag, std::move(question), std::move(handler), {}});
+        m_jobs.push_back({tag, question, std::move(handler), {}});
     }
     m_wake.notify_one();
 }

@@ -157,13 +157,13 @@ private:
         m_rows.clearBatch();
     }
 
-    bool fetch(std::optional<Statement>& statement, const char* sql, std::initializer_list<std::int64_t> key,
-               const std::string& what) {
+    const Statement* fetch(std::optional<Statement>& statement, const char* sql,
+                           std::initializer_list<std::int64_t> key, const std::string& what) {
         if (!statement) {
             auto prepared = Statement::prepare(m_reader.database(), sql);
             if (!prepared) {
                 note(prepared.error().message);
-                return false;
+                return nullptr;
             }
             statement = std::move(*prepared);
         }
@@ -172,15 +172,16 @@ private:
         for (const std::int64_t value : key)
             statement->bind(++i, value);
         if (statement->step() == SQLITE_ROW)
-            return true;
+            return &*statement;
         note(what + ": it is missing or cannot be read");
         statement->reset();
-        return false;
+        return nullptr;
     }
 
     void compareStep(const trace::StepRow& row) {
         const std::string what = fmt::format("steps row {}", row.step);
-        if (!fetch(m_step, "SELECT * FROM steps WHERE step = ?1", {row.step}, what))
+        const Statement* there = fetch(m_step, "SELECT * FROM steps WHERE step = ?1", {row.step}, what);
+        if (!there)
             return;
         const std::int64_t expected[] = {row.step,
                                          row.startNs,
@@ -202,26 +203,25 @@ private:
                                          row.freeBlocks,
                                          std::bit_cast<std::int64_t>(row.stateHash)};
         for (int i = 0; i < static_cast<int>(std::size(expected)); ++i)
-            if (m_step->isNull(i) || m_step->integer(i) != expected[i])
+            if (there->isNull(i) || there->integer(i) != expected[i])
                 return note(fmt::format("{}: column {} differs from the events", what,
-                                        sqlite3_column_name(m_step->handle(), i)));
-        m_step->reset();
+                                        sqlite3_column_name(there->handle(), i)));
     }
 
     void compareToken(const TokenRow& row) {
         const std::string what = fmt::format("tokens row of request {}, position {}", row.request.value, row.position);
         ++m_tokenCount;
-        if (!fetch(m_token,
-                   "SELECT sequence, token, step, probability FROM tokens WHERE request = ?1 AND position = ?2",
-                   {std::bit_cast<std::int64_t>(row.request.value), row.position}, what))
+        const Statement* there =
+            fetch(m_token, "SELECT sequence, token, step, probability FROM tokens WHERE request = ?1 AND position = ?2",
+                  {std::bit_cast<std::int64_t>(row.request.value), row.position}, what);
+        if (!there)
             return;
-        const bool same = m_token->integer(0) == row.sequence.value && m_token->integer(1) == row.token &&
-                          m_token->isNull(2) == !row.step && (!row.step || m_token->integer(2) == *row.step) &&
-                          m_token->isNull(3) == !row.probability &&
-                          (!row.probability || m_token->real(3) == *row.probability);
+        const bool same = there->integer(0) == row.sequence.value && there->integer(1) == row.token &&
+                          there->isNull(2) == !row.step && (!row.step || there->integer(2) == *row.step) &&
+                          there->isNull(3) == !row.probability &&
+                          (!row.probability || there->real(3) == *row.probability);
         if (!same)
             note(what + ": it differs from the events");
-        m_token->reset();
     }
 
     void checkFinalRows() {

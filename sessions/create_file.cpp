@@ -29,6 +29,10 @@ tl::unexpected<Error> cannotCreate(const std::string& path, const std::string& f
         return makeError(ErrorKind::Refused, "'{}' exists already and is not overwritten; choose another name.", path);
     case ENOENT:
     case ENOTDIR:
+        if (exists(folder))
+            return makeError(ErrorKind::Failed,
+                             "'{}' cannot be recorded: no file can be made in '{}'; choose another folder.", path,
+                             folder);
         return makeError(ErrorKind::Failed, "'{}' cannot be recorded: the folder '{}' does not exist.", path, folder);
     case EACCES:
     case EPERM:
@@ -95,7 +99,7 @@ Result<std::string> createSessionFile(const std::string& path) {
         return cannotCreate(path, folder, failure.value());
     if (!fs::is_directory(realFolder, failure))
         return cannotCreate(path, folder, ENOTDIR);
-    const std::string target = (realFolder / given.filename()).string();
+    std::string target = (realFolder / given.filename()).string();
     if (exists(target))
         return cannotCreate(path, folder, EEXIST);
     for (const char* suffix : {"-wal", "-shm", "-journal"})

@@ -94,7 +94,7 @@ template <class Visit> Result<void> forEachEvent(SessionReader& reader, Output& 
 }
 
 Result<void> exportNdjson(SessionReader& reader, Output& out) {
-    const auto done = forEachEvent(reader, out, [&](std::int64_t, const trace::Event& event) {
+    auto done = forEachEvent(reader, out, [&](std::int64_t, const trace::Event& event) {
         out.put(toLine(toJson(event)));
         out.put("\n");
     });
@@ -117,7 +117,7 @@ std::string sqlText(std::string_view text) {
 Result<void> exportSql(SessionReader& reader, Output& out) {
     out.put(
         "CREATE TABLE events(event INTEGER PRIMARY KEY, step INTEGER, ns INTEGER, kind TEXT, fields TEXT);\nBEGIN;\n");
-    const auto done = forEachEvent(reader, out, [&](std::int64_t number, const trace::Event& event) {
+    auto done = forEachEvent(reader, out, [&](std::int64_t number, const trace::Event& event) {
         out.put(fmt::format("INSERT INTO events VALUES({},{},{},{},{});\n", number, event.step, event.ns,
                             sqlText(trace::nameOf(event.kind())), sqlText(toLine(fieldsOf(event)))));
     });
@@ -248,7 +248,13 @@ Result<void> exportSession(SessionReader& reader, ExportKind kind, const TextSin
     Output out(sink);
     switch (kind) {
     case ExportKind::StepsCsv:
-        return exportTable(reader, "SELECT * FROM steps ORDER BY step", out);
+        return exportTable(
+            reader, // Hashes are 16 hexadecimal digits everywhere.
+            "SELECT step, start_ns, end_ns, compute_ns, wait_ns, prefill_tokens, decode_tokens, sequences, "
+            "waiting_requests, active_bytes, cached_bytes, reserved_bytes, capacity_bytes, used_bytes, "
+            "active_blocks, cached_blocks, reserved_blocks, free_blocks, "
+            "printf('%016x', state_hash) AS state_hash FROM steps ORDER BY step",
+            out);
     case ExportKind::RequestsCsv:
         return exportTable(reader, "SELECT * FROM requests ORDER BY request", out);
     case ExportKind::EventsNdjson:

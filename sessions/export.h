@@ -23,6 +23,6 @@ enum class ExportKind {
 // Returns false when it cannot take more (the reader of a pipe has gone): the export ends with an error.
 using TextSink = std::function<bool(std::string_view)>;
 
-Result<void> exportSession(SessionReader& reader, ExportKind kind, const TextSink& out);
+Result<void> exportSession(SessionReader& reader, ExportKind kind, const TextSink& sink);
 
 } // namespace kvatlas::sessions

@@ -43,12 +43,13 @@ std::uint32_t bigEndian32(const Header& header, std::size_t at) {
 
 Result<std::string> checkMainFile(const std::string& path) {
     std::error_code failure;
-    const std::string real = fs::canonical(path, failure).string();
+    std::string real = fs::canonical(path, failure).string();
     if (failure)
-        return makeError(ErrorKind::Refused, "'{}' cannot be opened ({}).", path, std::strerror(failure.value()));
+        return makeError(ErrorKind::Refused, "'{}' cannot be opened ({}); check the path.", path,
+                         std::strerror(failure.value()));
     struct stat info {};
     if (::stat(real.c_str(), &info) != 0)
-        return makeError(ErrorKind::Refused, "'{}' cannot be opened ({}).", path, std::strerror(errno));
+        return makeError(ErrorKind::Refused, "'{}' cannot be opened ({}); check the path.", path, std::strerror(errno));
     if (S_ISDIR(info.st_mode))
         return makeError(ErrorKind::Refused, "'{}' is a folder; choose a session file in it.", path);
     if (!S_ISREG(info.st_mode))
@@ -92,8 +93,9 @@ Result<SideFiles> checkSideFiles(const std::string& real) {
 Result<Header> readHeader(Database& database, const std::string& path) {
     sqlite3_file* file = nullptr;
     Header header{};
-    if (sqlite3_file_control(database.handle(), "main", SQLITE_FCNTL_FILE_POINTER, &file) != SQLITE_OK || !file ||
-        !file->pMethods || file->pMethods->xRead(file, header.data(), kHeaderBytes, 0) != SQLITE_OK)
+    if (sqlite3_file_control(database.handle(), "main", SQLITE_FCNTL_FILE_POINTER, static_cast<void*>(&file)) !=
+            SQLITE_OK ||
+        !file || !file->pMethods || file->pMethods->xRead(file, header.data(), kHeaderBytes, 0) != SQLITE_OK)
         return makeError(ErrorKind::Refused, "'{}' could not be read.", path);
     return header;
 }

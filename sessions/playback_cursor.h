@@ -32,7 +32,7 @@ public:
     Result<Part> seek(Step step);
 
 private:
-    bool skipDamage(std::size_t chunk, const std::string& why, Part& part);
+    bool skipDamage(std::size_t from, const std::string& why, Part& part);
 
     SessionReader& m_reader;
     std::int64_t m_next = 0; // event

@@ -5,8 +5,8 @@
 #include "sessions/reader.h"
 
 #include <atomic>
+#include <cstdlib>
 #include <filesystem>
-#include <stdlib.h>
 
 namespace kvatlas::sessions {
 
@@ -124,7 +124,7 @@ void RecordingSource::send(source::Command command) {
 }
 
 void RecordingSource::ask(std::uint64_t tag, source::Question question, source::AnswerHandler handler) {
-    m_impl->worker->ask(tag, std::move(question), std::move(handler));
+    m_impl->worker->ask(tag, question, std::move(handler));
 }
 
 std::string RecordingSource::piece(TokenId token) const {

@@ -147,7 +147,7 @@ void ReplaySource::send(source::Command command) {
 }
 
 void ReplaySource::ask(std::uint64_t tag, source::Question question, source::AnswerHandler handler) {
-    m_impl->worker->ask(tag, std::move(question), std::move(handler));
+    m_impl->worker->ask(tag, question, std::move(handler));
 }
 
 std::string ReplaySource::piece(TokenId token) const {

@@ -58,7 +58,7 @@ int finish(int status) {
     if (writeError == 0)
         return status;
     if (writeError != EPIPE)
-        say("The output could not be written whole: is the disk full?");
+        say("The output could not be written whole: is stdout closed, or the disk full?");
     return status == kExitOk ? kExitFailed : status;
 }
 

@@ -98,7 +98,7 @@ std::string toText(const RunReport& report, bool withTexts) {
     std::string text;
     if (withTexts)
         for (const auto& request : report.requests)
-            text += fmt::format("[{}] {}\n{}\n\n", request.request.value, request.title,
+            text += fmt::format("[{}] {}\n{}\n\n", request.request.value, withoutControls(request.title),
                                 withoutControls(request.detail.empty() ? request.text : request.detail));
     std::vector<std::vector<std::string>> rows{
         {"request", "prompt", "output", "first token", "per token, median", "preempted", "ended by"}};

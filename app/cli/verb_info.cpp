@@ -132,8 +132,9 @@ int listModels(bool json) {
 void addInfo(CLI::App& app, int& status) {
     auto options = std::make_shared<InfoOptions>();
     auto* verb = app.add_subcommand("info", "What a model file holds and what its KV-cache costs per token");
-    verb->add_option("model", options->model, "a .gguf file; without it the default model")->check(notEmpty());
-    verb->add_flag("--find", options->find, "list the models in the usual places instead");
+    auto* model = verb->add_option("model", options->model, "a .gguf file; without it the default model");
+    model->check(notEmpty());
+    verb->add_flag("--find", options->find, "list the models in the usual places instead")->excludes(model);
     verb->add_flag("--json", options->json, "one JSON object on stdout");
     verb->footer("Example: kvatlas-cli info --json model.gguf");
     verb->callback(

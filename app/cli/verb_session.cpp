@@ -195,6 +195,9 @@ int exportTo(const SessionOptions& options) {
     if (!reader)
         return fail(reader.error());
     ExportTarget target(options.to);
+    if (!target.isOpen() && errno == EEXIST)
+        return fail({ErrorKind::Refused,
+                     fmt::format("{} exists already and is not overwritten; choose another name.", options.to)});
     if (!target.isOpen())
         return fail({ErrorKind::Failed,
                      fmt::format("{} cannot be written: {}.", options.to, std::generic_category().message(errno))});
@@ -213,7 +216,7 @@ int exportTo(const SessionOptions& options) {
 
 CLI::App* subverb(CLI::App& verb, const char* name, const char* help, SessionOptions& options, const char* jsonHelp) {
     auto* added = verb.add_subcommand(name, help);
-    added->add_option("file", options.file, "a session file (.kvatlas)")->required();
+    added->add_option("file", options.file, "a session file (.kvatlas)")->required()->check(notEmpty());
     added->add_flag("--json", options.json, jsonHelp);
     added->footer(fmt::format("Example: kvatlas-cli session {} run.kvatlas", name));
     return added;
@@ -233,7 +236,7 @@ void addSession(CLI::App& app, int& status) {
             kJson)
         ->callback([options, &status] { status = check(*options); });
     auto* rescue = subverb(*verb, "salvage", "Write what can be read into a new session", *options, kJson);
-    rescue->add_option("to", options->to, "the new session file, which must not exist")->required();
+    rescue->add_option("to", options->to, "the new session file, which must not exist")->required()->check(notEmpty());
     rescue->footer("Example: kvatlas-cli session salvage damaged.kvatlas rescued.kvatlas");
     rescue->callback([options, &status] { status = salvage(*options); });
     auto* hand = subverb(*verb, "export", "Write it in a format that other programs read", *options, "as --ndjson");

@@ -6,6 +6,7 @@
 
 #include <QCommandLineParser>
 
+#include <algorithm>
 #include <limits>
 
 namespace kvatlas::app {
@@ -60,7 +61,7 @@ Result<WindowOptions> parseOptions(const QStringList& arguments) {
         picture("export", "Writes a picture and leaves: " + views + ".", "view"),
         step("step", "Step that the picture shows.", "n"), out("out", "File of the picture, .png or .svg.", "file");
     parser.addOptions({help, version, model, scenario, strategy, theme, size, run, picture, step, out});
-    parser.addPositionalArgument("files", "Sessions (.kvatlas) or models (.gguf).", "[FILE...]");
+    parser.addPositionalArgument("files", "A session (.kvatlas), a model (.gguf).", "[FILE]...");
     WindowOptions options;
     if (!parser.parse(arguments))
         return makeError(ErrorKind::Usage, "{} See kvatlas --help.", parser.errorText().toStdString());
@@ -69,6 +70,10 @@ Result<WindowOptions> parseOptions(const QStringList& arguments) {
     if (parser.isSet(version))
         options.message = QString::fromStdString(versionLine("kvatlas")) + QLatin1Char('\n');
     options.files = parser.positionalArguments();
+    const auto isModel = [](const QString& file) { return file.endsWith(QLatin1String(".gguf"), Qt::CaseInsensitive); };
+    const auto models = std::count_if(options.files.begin(), options.files.end(), isModel);
+    if (models > 1 || options.files.size() - models > 1)
+        return makeError(ErrorKind::Usage, "The window shows one run: give at most one session and one model.");
     options.model = parser.value(model);
     options.scenario = parser.value(scenario);
     options.strategy = parser.value(strategy);

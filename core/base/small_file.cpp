@@ -11,11 +11,12 @@ Result<std::string> readSmallFile(const std::filesystem::path& file, std::size_t
     std::error_code error;
     const auto status = std::filesystem::status(file, error);
     if (!error && std::filesystem::exists(status) && !std::filesystem::is_regular_file(status))
-        return makeError(ErrorKind::Refused, "{} is not a file.", file.string());
+        return makeError(ErrorKind::Refused, "{} is a folder or a device; give a file (or - for stdin).",
+                         file.string());
     std::ifstream stream(file, std::ios::binary);
     if (!stream)
-        return makeError(ErrorKind::Refused, "{} cannot be opened: {}.", file.string(),
-                         std::generic_category().message(errno));
+        return makeError(ErrorKind::Refused, "{} cannot be opened: {}; check the path and its permissions.",
+                         file.string(), std::generic_category().message(errno));
     std::string text(maxBytes + 1, '\0');
     stream.read(text.data(), static_cast<std::streamsize>(text.size()));
     if (stream.bad())

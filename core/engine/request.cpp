@@ -64,7 +64,8 @@ std::string titleOf(const workload::Request& request) {
             text = message.content;
     if (request.kind == workload::PromptKind::Tokens)
         text = counted(request.tokens.size(), "token");
-    std::ranges::replace(text, '\n', ' ');
+    std::ranges::replace_if(
+        text, [](unsigned char c) { return c < 0x20 || c == 0x7F; }, ' ');
     if (text.size() > kTitleBytes) {
         const std::size_t space = text.rfind(' ', kTitleBytes);
         text.resize(space == std::string::npos || space == 0 ? kTitleBytes : space);

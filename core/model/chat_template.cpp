@@ -184,7 +184,7 @@ std::string ChatTemplate::describe() const {
     case ChatFamily::None:
         return "the model file has no chat template; pass the prompt as it is with --raw";
     default:
-        return fmt::format("chat template {}, recognised by its marks", nameOf(m_family));
+        return fmt::format("{}, recognised by its marks", nameOf(m_family));
     }
 }
 

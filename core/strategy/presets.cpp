@@ -53,15 +53,15 @@ Result<std::vector<Preset>> loadPresets(const std::filesystem::path& folder) {
 Result<Strategy> loadStrategy(std::string_view fileOrPreset, const std::filesystem::path& presetFolder) {
     const std::filesystem::path path(fileOrPreset);
     std::error_code error;
-    if (std::filesystem::is_regular_file(path, error))
-        return readStrategy(path);
     const bool looksLikeFile = path.has_parent_path() || path.extension() == ".json";
+    if (std::filesystem::is_regular_file(path, error) || (looksLikeFile && std::filesystem::exists(path, error)))
+        return readStrategy(path);
     if (!looksLikeFile) {
         const auto preset = presetFolder / (std::string(fileOrPreset) + ".json");
         if (std::filesystem::is_regular_file(preset, error))
             return readStrategy(preset);
     } else {
-        return makeError(ErrorKind::Usage, "There is no strategy file {}.", path.string());
+        return makeError(ErrorKind::Refused, "There is no strategy file {}; check the path.", path.string());
     }
     std::vector<std::string> names;
     if (const auto files = strategyFiles(presetFolder))

@@ -161,8 +161,8 @@ Result<Strategy> parse(std::string_view json, std::string_view what) {
     readPlainOnlyKeys(fields);
     readHeads(fields);
     checkCombinations(fields, out);
-    if (!fields.ok())
-        return tl::unexpected(*fields.error());
+    if (const auto& error = fields.error())
+        return tl::unexpected(*error);
     return out;
 }
 

@@ -37,7 +37,6 @@ constexpr TileLayout tileLayout(WeightFormat format) {
     case WeightFormat::F32:
         return {32 * 16 * 4, 0, 0, false, false};
     case WeightFormat::F16:
-        return {32 * 16 * 2, 0, 0, false, false};
     case WeightFormat::BF16:
         return {32 * 16 * 2, 0, 0, false, false};
     case WeightFormat::Q8_0:
@@ -58,7 +57,7 @@ constexpr TileLayout tileLayout(WeightFormat format) {
 
 class CpuMatrix final : public PackedMatrix {
 public:
-    CpuMatrix(WeightFormat format, std::uint32_t rows, std::uint32_t cols, const std::byte* data);
+    CpuMatrix(WeightFormat weightFormat, std::uint32_t rowCount, std::uint32_t colCount, const std::byte* data);
 
     std::uint32_t groups() const { return (rows + kGroupRows - 1) / kGroupRows; }
     std::size_t groupBytes() const { return m_groupBytes; }

@@ -48,7 +48,7 @@ public:
 
     // Scratch memory, 64-byte aligned, grown when needed; contents are lost when it grows. `Shared` areas are seen by
     // all workers; there is one private area per worker.
-    enum Area : unsigned { FastPanels, ExactPanels, FastTiles, ExactTiles, AttendUnits, Partials, kAreas };
+    enum Area : unsigned { FastPanels, ExactPanels, FastTiles, ExactTiles, AttendUnits, Partials, Areas };
     std::byte* shared(Area area, std::size_t bytes);
     // bytes for each worker; REQUIRES: outside run().
     void reservePrivate(std::size_t bytes);
@@ -61,7 +61,7 @@ private:
     void claimUnits(std::uint32_t epoch, unsigned worker);
 
     const unsigned m_threads;
-    AlignedBuffer m_shared[kAreas];
+    AlignedBuffer m_shared[Areas];
     AlignedBuffer m_private;
     std::size_t m_privateStride = 0;
 

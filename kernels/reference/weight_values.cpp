@@ -17,13 +17,13 @@ float halfAt(const Byte* p) {
 }
 
 // Each product and sum below is exact in double, so that the conversion to f32 is the only rounding.
-void q8_0(const Byte* group, float* out) {
+void valuesOfQ8_0(const Byte* group, float* out) {
     const double d = halfAt(group);
     for (int i = 0; i < 32; ++i)
         out[i] = static_cast<float>(d * static_cast<std::int8_t>(group[2 + i]));
 }
 
-void q4_0(const Byte* group, float* out) {
+void valuesOfQ4_0(const Byte* group, float* out) {
     const double d = halfAt(group);
     for (int i = 0; i < 16; ++i) {
         out[i] = static_cast<float>(d * ((group[2 + i] & 15) - 8));
@@ -31,7 +31,7 @@ void q4_0(const Byte* group, float* out) {
     }
 }
 
-void q4_1(const Byte* group, float* out) {
+void valuesOfQ4_1(const Byte* group, float* out) {
     const double d = halfAt(group), m = halfAt(group + 2);
     for (int i = 0; i < 16; ++i) {
         out[i] = static_cast<float>(d * (group[4 + i] & 15) + m);
@@ -51,7 +51,7 @@ void scaleAndMin(int j, const Byte* s, int& scale, int& minimum) {
 }
 
 // d f16, dmin f16, scales [12], codes: 4 runs of 32 bytes, low nibbles one sub-block, high nibbles the next.
-void q4_k(const Byte* group, float* out) {
+void valuesOfQ4_K(const Byte* group, float* out) {
     const double d = halfAt(group), dMin = halfAt(group + 2);
     const Byte* codes = group + 16;
     for (int j = 0; j < 8; ++j) {
@@ -65,7 +65,7 @@ void q4_k(const Byte* group, float* out) {
 }
 
 // As Q4_K, with the fifth bits [32] between scales and codes: bit j of byte i belongs to sub-block j.
-void q5_k(const Byte* group, float* out) {
+void valuesOfQ5_K(const Byte* group, float* out) {
     const double d = halfAt(group), dMin = halfAt(group + 2);
     const Byte* high = group + 16;
     const Byte* codes = group + 48;
@@ -80,7 +80,7 @@ void q5_k(const Byte* group, float* out) {
 }
 
 // Low nibbles [128], high bit pairs [64], signed scales [16] for 16 values each, d f16; codes are offset by 32.
-void q6_k(const Byte* group, float* out) {
+void valuesOfQ6_K(const Byte* group, float* out) {
     const Byte* low = group;
     const Byte* high = group + 128;
     const Byte* scales = group + 192;
@@ -154,17 +154,17 @@ void rowValues(WeightFormat format, const std::byte* row, std::uint32_t cols, fl
             *o = std::bit_cast<float>(static_cast<std::uint32_t>(g[0]) << 16 | static_cast<std::uint32_t>(g[1]) << 24);
         });
     case WeightFormat::Q8_0:
-        return groups(q8_0);
+        return groups(valuesOfQ8_0);
     case WeightFormat::Q4_0:
-        return groups(q4_0);
+        return groups(valuesOfQ4_0);
     case WeightFormat::Q4_1:
-        return groups(q4_1);
+        return groups(valuesOfQ4_1);
     case WeightFormat::Q4_K:
-        return groups(q4_k);
+        return groups(valuesOfQ4_K);
     case WeightFormat::Q5_K:
-        return groups(q5_k);
+        return groups(valuesOfQ5_K);
     case WeightFormat::Q6_K:
-        return groups(q6_k);
+        return groups(valuesOfQ6_K);
     }
 }
 

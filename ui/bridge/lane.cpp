@@ -288,8 +288,8 @@ void Lane::askText(RequestId request) {
         auto* text = std::get_if<source::RequestTextAnswer>(&answer.body);
         if (!text)
             return; // not recorded: the views say so
-        m_mailbox.post([this, held = std::make_shared<source::RequestTextAnswer>(std::move(*text))] {
-            m_texts.insert(held->request.value, std::move(*held));
+        m_mailbox.post([this, held = std::make_shared<const source::RequestTextAnswer>(std::move(*text))] {
+            m_texts.insert(held->request.value, *held);
             emit requestTextChanged();
         });
     });

@@ -18,7 +18,7 @@ void Worker::finish() {
         m_thread.join();
 }
 
-void Worker::work(std::stop_token stop) {
+void Worker::work(const std::stop_token& stop) {
     for (;;) {
         std::function<void()> job;
         {

@@ -18,7 +18,7 @@ public:
     void finish();
 
 private:
-    void work(std::stop_token stop);
+    void work(const std::stop_token& stop);
 
     std::mutex m_mutex;
     std::condition_variable_any m_came;

@@ -65,7 +65,7 @@ private:
     void restyle();
     void takeSelection();
     void refresh();
-    InspectorBody::Content blockContent(BlockId block) const;
+    InspectorBody::Content blockContent(BlockId id) const;
     InspectorBody::Content requestContent(RequestId request) const;
 
     const Workbench m_bench;

@@ -77,8 +77,7 @@ void LaneHeader::refresh() {
     }
     setAccessibleName(
         tr("Lane %1: %2, %3").arg(QLatin1Char(static_cast<char>('A' + m_laneIndex))).arg(m_name, m_summary));
-    setToolTip(m_run ? tipText(tr("exact: the cache changes no bit of what the model computes\n%1")
-                                   .arg(QString::fromStdString(m_run->strategyJson)))
+    setToolTip(m_run ? tr("exact: blocks, layout and batches change no bit of what a cache in this format gives")
                      : QString());
     update();
 }
@@ -103,7 +102,7 @@ void LaneHeader::paintEvent(QPaintEvent*) {
         const QFont badgeFont = theme.textFont(theme.type.small, QFont::DemiBold);
         const QString word = tr("exact");
         const int badgeWidth = QFontMetrics(badgeFont).horizontalAdvance(word) + 28;
-        const QRectF badge(right - badgeWidth + 0.5, (height() - 20) / 2 + 1.5, badgeWidth - 1, 19);
+        const QRectF badge(right - badgeWidth + 0.5, (height() - 20) / 2.0 + 1.5, badgeWidth - 1, 19);
         painter.save();
         painter.setRenderHint(QPainter::Antialiasing);
         painter.setPen(QPen(theme.good, 1));

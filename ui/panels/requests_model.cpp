@@ -92,7 +92,7 @@ QString RequestsModel::statusText(const trace::RequestRow& row) const {
             return tr("preempted");
         return living->outputTokens > 0 ? tr("decode") : tr("prefill");
     }
-    if (m_shown && row.arrivedStep <= m_cursor && !(row.finishedStep && *row.finishedStep <= m_cursor))
+    if (m_shown && row.arrivedStep <= m_cursor && (!row.finishedStep || *row.finishedStep > m_cursor))
         return tr("finished"); // why is not in the history yet
     if (row.finishedStep && *row.finishedStep <= m_cursor)
         return row.finishReason ? QString::fromStdString(query::finishText(*row.finishReason)) : tr("finished");
@@ -104,7 +104,7 @@ QString RequestsModel::statusText(const trace::RequestRow& row) const {
 }
 
 QString RequestsModel::text(const trace::RequestRow& row, int column) const {
-    const QString unknown = QStringLiteral("–");
+    QString unknown = QStringLiteral("–");
     if (m_shown && !m_shown->run && column > Status)
         return unknown; // nothing is known of this moment
     switch (column) {

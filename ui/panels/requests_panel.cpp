@@ -155,6 +155,11 @@ RequestsPanel::RequestsPanel(const Workbench& bench, QWidget* parent)
             if (m_bench.linked.selection().request != at->request)
                 m_bench.linked.select({at->request, {}, {}});
     });
+    // The current row too, which a selected block of that request has made so.
+    connect(m_table, &QTableView::clicked, this, [this](const QModelIndex& now) {
+        if (const trace::RequestRow* at = m_model->rowAt(now.row()))
+            m_bench.linked.select({at->request, {}, {}});
+    });
     // At its end it stays there while text comes and the panel changes its size; a reader who scrolled up is left
     // alone.
     QScrollBar* bar = m_text->verticalScrollBar();
@@ -196,7 +201,8 @@ void RequestsPanel::resizeEvent(QResizeEvent* event) {
 }
 
 void RequestsPanel::fitRows() {
-    constexpr int kLeast = 3;
+    constexpr int kLeast = 3, kRoomForAll = 290;
+    m_table->setColumnHidden(RequestsModel::Interval, width() < kRoomForAll); // the inspector has it
     const int header = m_table->horizontalHeader()->sizeHint().height();
     const int row = m_table->verticalHeader()->defaultSectionSize();
     m_table->setFixedHeight(header + std::max(kLeast, (height() * 2 / 5 - header) / row) * row);

@@ -67,6 +67,7 @@ void StatusStrip::refresh() {
         if (lane->shown()->step <= lane->recordedTo().value_or(lane->shown()->step))
             addRates(figures, *lane->history(), lane->shown()->step);
         m_items = query::statusItems(figures);
+        m_measured = lane->shown()->run->backend != "synthetic";
         const bool newest = lane->shown() == lane->latest();
         m_lead = !newest           ? tr("Looking back,")
                  : lane->ended()   ? tr("Ended,")
@@ -93,7 +94,9 @@ void StatusStrip::paintEvent(QPaintEvent*) {
     const QFont words = theme.textFont(theme.type.body - 1),
                 numbers = theme.monoFont(theme.type.body - 1, QFont::Medium);
     const QFontMetrics wordMetrics(words), numberMetrics(numbers);
-    const QString promise = m_items.empty() ? QString() : tr("every number measured");
+    const QString promise = m_items.empty() ? QString()
+                            : m_measured    ? tr("every number measured")
+                                            : tr("made up for tests");
     const int right = width() - 12 - (promise.isEmpty() ? 0 : wordMetrics.horizontalAdvance(promise) + 16);
     int x = 12;
     const auto put = [&](const QString& text, const QFont& font, const QFontMetrics& metrics, const QColor& colour) {

@@ -27,6 +27,7 @@ private:
     const Workbench m_bench;
     std::vector<query::StatusItem> m_items;
     QString m_lead, m_text;
+    bool m_measured = true;
 };
 
 // Tokens per second over about the second before `step`, from measured step times; none without them.

@@ -25,7 +25,7 @@ constexpr std::array<std::optional<double>, 8> kSpeeds{1.0, 2.0, 4.0, 8.0, 16.0,
 QString speedText(std::optional<double> speed, bool recorded) {
     if (!speed)
         return recorded ? ToolStrip::tr("recorded pace") : ToolStrip::tr("full speed");
-    return ToolStrip::tr("%1 steps/s").arg(*speed);
+    return *speed == 1 ? ToolStrip::tr("1 step/s") : ToolStrip::tr("%1 steps/s").arg(*speed);
 }
 
 } // namespace

@@ -114,6 +114,9 @@ void ProxyStyle::drawPrimitive(PrimitiveElement element, const QStyleOption* opt
     case PE_IndicatorArrowUp:
         drawGlyph(*painter, Glyph::ChevronUp, option->rect, theme.text2);
         return;
+    case PE_PanelScrollAreaCorner:
+        painter->fillRect(option->rect, theme.panel);
+        return;
     case PE_FrameFocusRect:
         return; // the focus frame shows it
     default:
@@ -225,7 +228,6 @@ int ProxyStyle::styleHint(StyleHint hint, const QStyleOption* option, const QWid
     case SH_FocusFrame_AboveWidget: // else its next parent cuts it
         return 1;
     case SH_ComboBox_Popup:
-        return 0;
     case SH_UnderlineShortcut:
     case SH_EtchDisabledText:
     case SH_DitherDisabledText:

@@ -38,7 +38,8 @@ public:
     }
     std::vector<QColor> colours(const char* key, int count) {
         std::vector<QColor> out;
-        for (const QJsonValue& value : m_object.value(QLatin1String(key)).toArray())
+        const QJsonArray values = m_object.value(QLatin1String(key)).toArray();
+        for (const auto& value : values)
             out.emplace_back(value.toString());
         if (static_cast<int>(out.size()) != count ||
             std::any_of(out.begin(), out.end(), [](const QColor& c) { return !c.isValid(); })) {
@@ -162,9 +163,11 @@ Result<Theme> parseTheme(const QByteArray& tokensJson, ThemeName name, bool pres
     root.take(type);
 
     const char* letters[] = {"A", "B", "C", "D"};
-    for (std::size_t i = 0; i < 4; ++i)
-        for (const QJsonValue& value : root.object().value("lanePen").toObject().value(letters[i]).toArray())
+    for (std::size_t i = 0; i < 4; ++i) {
+        const QJsonArray dashes = root.object().value("lanePen").toObject().value(letters[i]).toArray();
+        for (const auto& value : dashes)
             theme.lanePen[i].push_back(value.toDouble());
+    }
     TokenReader motion = root.child("motionMs");
     theme.fadeMs = motion.number("fade");
     root.take(motion);

@@ -33,6 +33,8 @@ struct PartHeights {
 
 struct Theme {
     ThemeName name = ThemeName::Light;
+    // How much of their colour the others keep beside a selected request.
+    double dimShare() const { return name == ThemeName::Contrast ? 0.6 : 0.3; }
     bool presentation = false;
     bool patterns = false;     // marks over the hues of requests
     bool reduceMotion = false; // nothing fades

@@ -12,7 +12,6 @@ namespace kvatlas::ui {
 
 namespace {
 
-constexpr double kDimShare = 0.30;
 constexpr std::uint32_t kRulerEveryBlocks = 4;
 
 QString tr(const char* text) {
@@ -109,6 +108,13 @@ void BlockTablePainter::paintRow(QPainter& painter, const QRect& view, QPoint sc
     const bool dim = scene.isolate && scene.selection.request != RequestId() && scene.selection.request != row.request;
     QFont ids = theme.monoFont(theme.type.micro, QFont::Medium);
     ids.setPixelSize(m_cells.width(ids.pixelSize()));
+    std::uint32_t blocks = 1;
+    for (const state::PoolState& pool : scene.snapshot->pools)
+        blocks = std::max(blocks, pool.shape.blocks);
+    const int room = m_cells.width(kCellWidth - 1) - 2,
+              widest = QFontMetrics(ids).horizontalAdvance(QString::number(blocks - 1));
+    if (widest > room) // four digits and more
+        ids.setPixelSize(std::max(1, ids.pixelSize() * room / widest));
 
     if (row.table) {
         const int firstVisible = std::max(0, (scroll.x() - kCellsLeft) / kCellWidth);
@@ -127,7 +133,7 @@ void BlockTablePainter::paintRow(QPainter& painter, const QRect& view, QPoint sc
             const state::PoolState& pool = scene.snapshot->pools[id.pool().value];
             CellLook look = lookOf(theme, pool.block(id.index()), pool.shape.blockTokens);
             if (dim)
-                look.colour = mixed(look.colour, theme.panel, kDimShare);
+                look.colour = mixed(look.colour, theme.panel, theme.dimShare());
             m_cells.cell(rect, look);
             const QColor ground = look.shape == CellShape::Solid        ? look.colour
                                   : look.shape == CellShape::PartFilled ? mixed(look.colour, theme.well, 0.34)
@@ -145,7 +151,7 @@ void BlockTablePainter::paintRow(QPainter& painter, const QRect& view, QPoint sc
     // The gutter, over what scrolls under it.
     const QRect chip = device({kPadding + scroll.x(), top + 1, 24, 20}, view, scroll);
     const QColor hue =
-        dim ? mixed(theme.hueOf(row.request.value), theme.panel, kDimShare) : theme.hueOf(row.request.value);
+        dim ? mixed(theme.hueOf(row.request.value), theme.panel, theme.dimShare()) : theme.hueOf(row.request.value);
     QFont number = theme.monoFont(theme.type.small, QFont::Medium);
     number.setPixelSize(m_cells.width(number.pixelSize()));
     painter.setRenderHint(QPainter::Antialiasing);

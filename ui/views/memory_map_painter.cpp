@@ -11,7 +11,7 @@ namespace kvatlas::ui {
 
 namespace {
 
-constexpr double kDimShare = 0.30, kCachedShare = 0.42;
+constexpr double kCachedShare = 0.42;
 
 query::ColourBy queryOf(ColourBy colourBy) {
     switch (colourBy) {
@@ -85,7 +85,7 @@ void MemoryMapPainter::renewTable(const MapScene& scene) {
         colours[static_cast<std::size_t>(at)] = scaleColour(at);
     for (std::size_t at = 0; at < 256; ++at) {
         m_table[0][at] = colours[at].rgb();
-        m_table[1][at] = mixed(colours[at], theme.panel, kDimShare).rgb();
+        m_table[1][at] = mixed(colours[at], theme.panel, theme.dimShare()).rgb();
     }
 }
 
@@ -104,7 +104,7 @@ CellLook MemoryMapPainter::look(const MapScene& scene, BlockId id, const state::
     if (block.kind == state::BlockKind::Reserved && scene.colourBy != ColourBy::Owner)
         look.colour = theme.state.reserved;
     if (dimmed(scene, block))
-        look.colour = mixed(look.colour, theme.panel, kDimShare);
+        look.colour = mixed(look.colour, theme.panel, theme.dimShare());
     return look;
 }
 

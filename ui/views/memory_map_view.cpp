@@ -82,6 +82,7 @@ MapScene MemoryMapCanvas::scene() const {
 void MemoryMapCanvas::setSnapshot(SnapshotPtr snapshot, const Lane* lane) {
     const auto shapes = [](const state::Snapshot& s) {
         std::vector<std::pair<std::uint32_t, std::uint64_t>> out;
+        out.reserve(s.pools.size());
         for (const state::PoolState& pool : s.pools)
             out.emplace_back(pool.shape.blocks, pool.shape.blockBytes);
         return out;
@@ -203,11 +204,11 @@ void MemoryMapCanvas::hoverAt(QPointF point) {
 }
 
 void MemoryMapCanvas::explain(std::optional<BlockId> id) {
-    const state::BlockState* block = id ? blockOf(*m_snapshot, *id) : nullptr;
-    if (!block) {
-        m_tip->withdraw();
-        return;
-    }
+    if (!id)
+        return m_tip->withdraw();
+    const state::BlockState* block = blockOf(*m_snapshot, *id);
+    if (!block)
+        return m_tip->withdraw();
     const trace::PoolShape& shape = m_snapshot->pools[id->pool().value].shape;
     std::vector<HoverTip::Row> rows{{tr("state"), blockStateText(*block)}};
     if (block->request != RequestId())

@@ -51,7 +51,7 @@ private:
     QRect logicalRect(BlockId block) const; // in viewport coordinates
     void select(BlockId block);
     void ensureVisible(BlockId block);
-    void explain(std::optional<BlockId> block);
+    void explain(std::optional<BlockId> id);
 
     SnapshotPtr m_snapshot;
     const Lane* m_lane = nullptr;

@@ -9,7 +9,7 @@ namespace kvatlas::ui {
 namespace {
 
 constexpr int kTop = 6;
-constexpr double kDecodeTint = 0.30, kDimShare = 0.30, kNumberFrom = 9, kMinWidth = 3, kMinPitch = 2;
+constexpr double kDecodeTint = 0.30, kNumberFrom = 9, kMinWidth = 3, kMinPitch = 2;
 
 double pitchOf(const QRect& rect, const query::RequestBars& bars) {
     const double most = RequestBarPainter::kMaxBarHeight + 2;
@@ -76,7 +76,7 @@ void RequestBarPainter::paint(QPainter& painter, const QRect& rect, const Theme&
             continue;
         const bool dim = selection.request != RequestId() && selection.request != bar.request;
         const QColor hue =
-            dim ? mixed(theme.hueOf(bar.request.value), theme.panel, kDimShare) : theme.hueOf(bar.request.value);
+            dim ? mixed(theme.hueOf(bar.request.value), theme.panel, theme.dimShare()) : theme.hueOf(bar.request.value);
         if (!bar.running && bar.finishReason == trace::FinishReason::Refused) {
             painter.fillRect(QRectF(whole.x(), whole.y(), kMinWidth, whole.height()), theme.bad);
             continue;

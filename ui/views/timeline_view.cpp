@@ -330,7 +330,7 @@ void TimelineView::paintEvent(QPaintEvent*) {
     if (const QString text = notRecorded(); !text.isEmpty()) {
         painter.setFont(theme.textFont(theme.type.small));
         painter.setPen(theme.text3);
-        const int from = static_cast<int>(m_scale.xOf(*lane()->recordedTo() + 1)) + 8;
+        const int from = static_cast<int>(m_scale.xOf(lane()->recordedTo().value_or(0) + 1)) + 8;
         const int need = painter.fontMetrics().horizontalAdvance(text) + 8;
         painter.drawText(QRect(std::min(from, width() - need), bars.y(), need, bars.height()), Qt::AlignVCenter, text);
     }

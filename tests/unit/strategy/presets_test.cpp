@@ -51,7 +51,9 @@ TEST_F(Presets, anUnknownNameBringsTheNearest) {
     ASSERT_FALSE(missing);
     EXPECT_EQ(missing.error().kind, ErrorKind::Usage);
     EXPECT_NE(missing.error().message.find("did you mean \"small-pool\"?"), std::string::npos);
-    EXPECT_FALSE(loadStrategy("no/such/file.json", m_folder));
+    const auto noFile = loadStrategy("no/such/file.json", m_folder);
+    ASSERT_FALSE(noFile);
+    EXPECT_EQ(noFile.error().kind, ErrorKind::Refused);
     EXPECT_FALSE(loadPresets(m_folder / "none"));
 }
 
