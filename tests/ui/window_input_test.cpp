@@ -61,6 +61,11 @@ private Q_SLOTS:
         QCOMPARE(content.chips.size(), std::size_t(16));
         QVERIFY(stage.window->blockTables().canvas().scene().selection.block == used);
         QVERIFY(!stage.window->requests().shownText().isEmpty());
+        // A click on its request's row, which is the current one already, shows the request.
+        auto* table = stage.window->requests().findChild<QTableView*>();
+        QTest::mouseClick(table->viewport(), Qt::LeftButton, {}, table->visualRect(table->currentIndex()).center());
+        QCOMPARE(content.title, QStringLiteral("Request %1").arg(owner.value));
+        QTest::mouseClick(map.viewport(), Qt::LeftButton, {}, map.layout().rectOf(*used).center());
         // The lock keeps it.
         stage.window->inspector().setLocked(true);
         stage.window->linked().clearSelection();

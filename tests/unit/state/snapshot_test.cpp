@@ -24,6 +24,19 @@ TEST(Snapshot, sharesTheChunksThatDidNotChange) {
     }
 }
 
+// A request that is refused while nothing runs takes the number of the step to come, and begins none.
+TEST(Snapshot, saysWhetherAStepRuns) {
+    StateNotation run;
+    ASSERT_EQ(run.run("run blocks=8 tokens=4 | arrive r1 6 | admit r1 | start s1 r1 | alloc s1 b0 b3 | step s1:6p"),
+              "");
+    EXPECT_TRUE(run.state.snapshot()->inStep);
+    ASSERT_EQ(run.run("write s1 6 | end"), "");
+    EXPECT_FALSE(run.state.snapshot()->inStep);
+    ASSERT_EQ(run.run("arrive r2 99 | finish r2"), "");
+    EXPECT_FALSE(run.state.snapshot()->inStep);
+    EXPECT_FALSE(run.state.snapshot()->stepEnded);
+}
+
 TEST(Snapshot, neverChangesAfterItWasTaken) {
     StateNotation run;
     ASSERT_EQ(run.run("run blocks=8 tokens=4 | arrive r1 6 | admit r1 | start s1 r1 | alloc s1 b0 b3 | step s1:6p"),
