@@ -108,15 +108,15 @@ void BlockTablePainter::paintRow(QPainter& painter, const QRect& view, QPoint sc
     const bool dim = scene.isolate && scene.selection.request != RequestId() && scene.selection.request != row.request;
     QFont ids = theme.monoFont(theme.type.micro, QFont::Medium);
     ids.setPixelSize(m_cells.width(ids.pixelSize()));
-    std::uint32_t blocks = 1;
-    for (const state::PoolState& pool : scene.snapshot->pools)
-        blocks = std::max(blocks, pool.shape.blocks);
-    const int room = m_cells.width(kCellWidth - 1) - 2,
-              widest = QFontMetrics(ids).horizontalAdvance(QString::number(blocks - 1));
-    if (widest > room) // four digits and more
-        ids.setPixelSize(std::max(1, ids.pixelSize() * room / widest));
 
     if (row.table) {
+        std::uint32_t highest = 0;
+        for (const BlockId id : *row.table)
+            highest = std::max(highest, id.index());
+        const int room = m_cells.width(kCellWidth - 1) - 2,
+                  widest = QFontMetrics(ids).horizontalAdvance(QString::number(highest));
+        if (widest > room) // four digits and more
+            ids.setPixelSize(std::max(1, ids.pixelSize() * room / widest));
         const int firstVisible = std::max(0, (scroll.x() - kCellsLeft) / kCellWidth);
         const auto viewWidth = static_cast<int>(view.width() / m_scale);
         const std::size_t end = std::min<std::size_t>(
