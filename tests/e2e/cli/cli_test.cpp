@@ -94,6 +94,24 @@ TEST_F(Cli, wrongWordsEndWithStatusTwo) {
     expectRefusal(runCli({"tokenize", "--model", m_model}), 2, "--jsonl");
     expectRefusal(runCli({"run", "--model", m_model, "--prompt", "Why", "is", "it"}), 2, "is");
     expectRefusal(runCli({"run", "--model", m_model, "--prompt", "a", "--record", "-"}), 2, "stdout");
+    expectRefusal(runCli({"info", "--find", m_model}), 2, "--find");
+    expectRefusal(runCli({"session", "check", ""}), 2, "empty");
+}
+
+TEST_F(Cli, aFileThatIsMissingEndsWithStatusThreeWhateverItHolds) {
+    const std::string none = m_folder / "none.json";
+    expectRefusal(runCli({"info", none}), 3, "check the path");
+    expectRefusal(runCli({"session", "check", none}), 3, "check the path");
+    expectRefusal(runCli({"run", "--model", m_model, "--scenario", none}), 3, "check the path");
+    expectRefusal(runCli({"run", "--model", m_model, "--prompt", "a", "--strategy", none}), 3, "check the path");
+    expectRefusal(runCli({"run", "--model", m_model, "--prompt", "a", "--strategy", "/dev/null"}), 3, "a device");
+}
+
+TEST_F(Cli, controlCharactersOfAPromptDoNotReachTheTerminal) {
+    const auto run = runCli({"run", "--model", m_model, "--raw", "--prompt", "a\x01\x1b[31mred", "--max-tokens", "3"});
+    EXPECT_EQ(run.status, 0) << run.err;
+    EXPECT_EQ(run.out.find('\x1b'), std::string::npos);
+    EXPECT_EQ(run.out.find('\x01'), std::string::npos);
 }
 
 // A scenario says these of each of its requests.
@@ -355,6 +373,7 @@ TEST_F(Cli, whatIsRecordedChecksAndIsNeverOverwritten) {
     const auto csv = runCli({"session", "export", "--steps", file});
     EXPECT_EQ(csv.status, 0) << csv.err;
     EXPECT_EQ(std::count(csv.out.begin(), csv.out.end(), '\n'), report["steps"].get<int>() + 1);
+    expectRefusal(runCli({"session", "export", "--steps", "--out", file, file}), 3, "choose another name");
     const auto rescued = m_folder / "rescued.kvatlas";
     EXPECT_EQ(runCli({"session", "salvage", file, rescued, "--json"}).json()["steps"], report["steps"]);
     EXPECT_EQ(runCli({"session", "check", "--json", rescued}).json()["ok"], true);

@@ -68,6 +68,9 @@ TEST_F(Export, writesOneCsvRowPerStep) {
     EXPECT_EQ(rows[120][0], "119");
     for (const auto& row : rows)
         EXPECT_EQ(row.size(), rows[0].size());
+    EXPECT_EQ(rows[0].back(), "state_hash");
+    for (const auto& [step, hash] : hashesOf(SyntheticRun::all(m_options)))
+        EXPECT_EQ(rows[step + 1].back(), fmt::format("{:016x}", hash));
 }
 
 TEST_F(Export, quotesTitlesThatCsvCannotHold) {
