@@ -232,26 +232,27 @@ void SessionReader::loadCounts() {
     }
     if (!m_info.lastStep && !m_keyframes.empty())
         m_info.lastStep = m_keyframes.back().step;
-    const auto expected = numberIn(m_info.meta, "end_events");
-    m_info.endReason = expected ? m_info.meta["end_reason"] : std::string();
-    const bool complete = expected == m_info.events && numberIn(m_info.meta, "end_keyframes") == m_info.keyframes &&
-                          numberIn(m_info.meta, "end_steps") == m_info.steps;
-    m_info.endedCleanly = expected && complete;
+    const bool marked = numberIn(m_info.meta, "end_events").has_value();
+    m_info.endReason = marked ? m_info.meta["end_reason"] : std::string();
+    m_info.endedCleanly = marked;
     noteMissingWal();
     if (m_info.endReason == kSalvaged)
         m_info.hint = fmt::format(
             "'{}' holds what could be saved of a damaged or interrupted recording, not all of it.", m_info.path);
-    if (!expected)
+    if (!marked)
         return;
     const std::tuple<const char*, const char*, std::uint64_t> counts[] = {
         {"end_events", "events", m_info.events},
         {"end_keyframes", "keyframes", m_info.keyframes},
         {"end_steps", "steps", m_info.steps}};
-    for (const auto& [key, what, there] : counts)
-        if (const auto counted = numberIn(m_info.meta, key); !counted)
-            noteDamage(fmt::format("the end marker does not count the {}", what));
-        else if (*counted != there)
-            noteDamage(fmt::format("the end marker counts {} {}, {} are there", *counted, what, there));
+    for (const auto& [key, what, there] : counts) {
+        const auto counted = numberIn(m_info.meta, key);
+        if (counted == there)
+            continue;
+        m_info.endedCleanly = false;
+        noteDamage(counted ? fmt::format("the end marker counts {} {}, {} are there", *counted, what, there)
+                           : fmt::format("the end marker does not count the {}", what));
+    }
 }
 
 // A recording that was cut off has a -wal beside it, unless it was copied without, or another program has moved the

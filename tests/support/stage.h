@@ -39,6 +39,13 @@ struct Stage {
         window->lanes().goTo(step);
         QVERIFY(QTest::qWaitFor([&] { return window->lanes().lane(0)->shown()->step == step; }, 10'000));
     }
+    void beginLive(int steps) { // and stay there; it does not end by itself
+        launcher.options.paused = true;
+        window->run();
+        settle();
+        window->lanes().stepBy(steps);
+        QVERIFY(QTest::qWaitFor([this] { return !window->lanes().lane(0)->latest()->requests.empty(); }, 10'000));
+    }
     void runLive() {
         window->run();
         settle();
