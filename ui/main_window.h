@@ -45,6 +45,7 @@ public:
     void run();                         // what the setup says
     void openFile(const QString& file); // a session or a model
     void openSession(const QString& file);
+    static bool isModelFile(const QString& file); // by its name
     bool busy() const { return m_working > 0; }
     static QSize defaultSize(QSize room); // of a window, title bar excluded, on a screen with this much room
 

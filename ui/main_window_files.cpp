@@ -72,8 +72,12 @@ void MainWindow::run() {
     });
 }
 
+bool MainWindow::isModelFile(const QString& file) {
+    return file.endsWith(QLatin1String(".gguf"), Qt::CaseInsensitive);
+}
+
 void MainWindow::openFile(const QString& file) {
-    if (file.endsWith(QLatin1String(".gguf"), Qt::CaseInsensitive)) {
+    if (isModelFile(file)) {
         takeModel(file);
     } else {
         openSession(file);

@@ -70,8 +70,7 @@ Result<WindowOptions> parseOptions(const QStringList& arguments) {
     if (parser.isSet(version))
         options.message = QString::fromStdString(versionLine("kvatlas")) + QLatin1Char('\n');
     options.files = parser.positionalArguments();
-    const auto isModel = [](const QString& file) { return file.endsWith(QLatin1String(".gguf"), Qt::CaseInsensitive); };
-    const auto models = std::count_if(options.files.begin(), options.files.end(), isModel);
+    const auto models = std::count_if(options.files.begin(), options.files.end(), ui::MainWindow::isModelFile);
     if (models > 1 || options.files.size() - models > 1)
         return makeError(ErrorKind::Usage, "The window shows one run: give at most one session and one model.");
     options.model = parser.value(model);

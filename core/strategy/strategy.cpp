@@ -194,7 +194,7 @@ std::string toJson(const Strategy& s) {
     return jsonText(out, 2);
 }
 
-std::string describe(const Strategy& s) {
+std::string describe(const Strategy& s, std::string_view taken) {
     std::string text =
         s.layout == Layout::Paged ? "paged" : fmt::format("contiguous (each reserves {})", nameOf(s.reserve));
     text += fmt::format(", blocks of {}", s.blockTokens);
@@ -203,10 +203,12 @@ std::string describe(const Strategy& s) {
                 : fmt::format(", K {} and V {}", kernels::nameOf(s.kFormat), kernels::nameOf(s.vFormat));
     if (s.poolBlocks)
         text += ", " + counted(*s.poolBlocks, "block");
-    else if (s.kvMemory.kind == KvMemory::Kind::Bytes)
-        text += fmt::format(", {}", textFromBytes(s.kvMemory.bytes, " "));
     else if (s.kvMemory.kind == KvMemory::Kind::Share)
         text += fmt::format(", {:.4g} % of the free memory", s.kvMemory.share * 100);
+    else if (!taken.empty())
+        text += fmt::format(", {}", taken);
+    else if (s.kvMemory.kind == KvMemory::Kind::Bytes)
+        text += fmt::format(", {}", textFromBytes(s.kvMemory.bytes, " "));
     else
         text += ", 64 MiB or one sequence";
     if (s.batching == Batching::Static)

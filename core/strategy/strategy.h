@@ -69,8 +69,9 @@ Result<Strategy> parse(std::string_view json, std::string_view what = "strategy"
 // Complete: every key written out, in a fixed order. parse(toJson(s)) == s.
 std::string toJson(const Strategy& strategy);
 
-// One line for people: "paged, blocks of 16, f16, 64 MiB".
-std::string describe(const Strategy& strategy);
+// One line for people: "paged, blocks of 16, f16, 64 MiB". `taken`: what the pools of a run took, in place of the bytes
+// that were asked for.
+std::string describe(const Strategy& strategy, std::string_view taken = {});
 
 // The longest sequence that the run allows, prompt and output together. Refused when the strategy asks for more than
 // the model's context (contextTokens).

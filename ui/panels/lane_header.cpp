@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ui/panels/lane_header.h"
 
-#include "core/strategy/byte_size.h"
 #include "core/strategy/strategy.h"
 #include "ui/theme/glyphs.h"
 #include "ui/theme/number_text.h"
@@ -65,20 +64,13 @@ void LaneHeader::refresh() {
     m_summary.clear();
     if (m_run) {
         m_name = strategyName(*m_run);
-        QString wish;
-        if (const auto strategy = strategy::parse(m_run->strategyJson)) {
-            m_summary = QString::fromStdString(strategy::describe(*strategy));
-            wish = strategy->kvMemory.kind == strategy::KvMemory::Kind::Bytes
-                       ? QString::fromStdString(strategy::textFromBytes(strategy->kvMemory.bytes, " "))
-                       : QStringLiteral("64 MiB or one sequence");
-        }
         QStringList pools;
         for (const trace::PoolShape& pool : m_run->pools)
             pools << bytesText(pool.blockBytes * pool.blocks);
         const QString capacity = pools.join(QLatin1String(" + "));
-        if (!wish.isEmpty() && m_summary.contains(wish)) // what was asked for gives way to what was taken
-            m_summary.replace(wish, capacity);
-        else if (!m_summary.contains(capacity))
+        if (const auto strategy = strategy::parse(m_run->strategyJson))
+            m_summary = QString::fromStdString(strategy::describe(*strategy, capacity.toStdString()));
+        if (!m_summary.contains(capacity))
             m_summary += (m_summary.isEmpty() ? QString() : QStringLiteral(" · ")) + capacity;
     }
     setAccessibleName(

@@ -175,6 +175,7 @@ TEST(Strategy, describesItselfInOneLine) {
     Strategy s;
     s.kvMemory = {KvMemory::Kind::Bytes, 64 << 20, 0};
     EXPECT_EQ(describe(s), "paged, blocks of 16, f16, 64 MiB");
+    EXPECT_EQ(describe(s, "63.9 MiB"), "paged, blocks of 16, f16, 63.9 MiB");
     s.layout = Layout::Contiguous;
     s.vFormat = kernels::StorageFormat::F32;
     s.batching = Batching::Static;
